@@ -1,0 +1,42 @@
+// The import rules of ARCHITECTURE.md. Imports point one way:
+//   kernel <- protocol <- store <- accounts <- zones, workers <- mail, stream <- api, dev <- server <- cli
+const order = [["kernel"], ["protocol"], ["store"], ["accounts"], ["zones", "workers"], ["mail", "stream"], ["api", "dev"], ["server"], ["cli"]];
+
+const upward = order.map((rooms, level) => ({
+  name: `${rooms.join("-and-")}-look-down-only`,
+  comment: "A room imports only rooms below it.",
+  severity: "error",
+  from: { path: `^src/(${rooms.join("|")})/` },
+  to: { path: `^src/(${order.slice(level + 1).flat().concat("none").join("|")})/` },
+}));
+
+const neighbours = order.filter((rooms) => rooms.length > 1).flatMap(([a, b]) => [[a, b], [b, a]]).map(([from, to]) => ({
+  name: `${from}-not-${to}`,
+  comment: "Rooms of one level do not know each other; server/compose.ts introduces them.",
+  severity: "error",
+  from: { path: `^src/${from}/` },
+  to: { path: `^src/${to}/` },
+}));
+
+// Inside a domain the files know each other; from outside only its front door is used.
+const domains = ["accounts", "zones", "workers", "mail", "stream", "api", "dev", "server"];
+const frontDoors = domains.map((domain) => ({
+  name: `${domain}-through-index`,
+  comment: "A domain is entered through its index.ts.",
+  severity: "error",
+  from: { path: "^src/", pathNot: `^src/${domain}/` },
+  to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports)\\.ts$` },
+}));
+
+module.exports = {
+  forbidden: [
+    ...upward,
+    ...neighbours,
+    ...frontDoors,
+    { name: "no-circles", severity: "error", from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } } },
+    { name: "not-to-unresolvable", severity: "error", from: { pathNot: "^src/workers/runtime/inside/" }, to: { couldNotResolve: true } },
+    { name: "no-dev-dependency-at-run-time", severity: "error", from: { path: "^src/", pathNot: "(\\.test\\.ts|\\.conformance\\.ts|/inside/.*)$" }, to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] } },
+    { name: "source-not-to-tests", severity: "error", from: { path: "^src/", pathNot: "(\\.test|\\.conformance)\\.ts$" }, to: { path: "^(test|bench|scripts)/" } },
+  ],
+  options: { parser: "swc", tsPreCompilationDeps: true, doNotFollow: { path: "node_modules" }, exclude: { path: "^bench/peers" } },
+};

@@ -1,0 +1,50 @@
+/** Time as a dependency: everything that waits or stamps takes a Clock, so that tests can move it. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when aborted first. Never keeps the process alive. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const onAbort = () => {
+        clearTimeout(timer);
+        reject(signal!.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      }, ms);
+      timer.unref();
+      signal?.addEventListener("abort", onAbort, { once: true });
+    }),
+};
+
+/** A clock that stands still until it is told to move. */
+export function createManualClock(start = 0): Clock & { advance(ms: number): void } {
+  let time = start;
+  let waiting: { at: number; wake: () => void }[] = [];
+  return {
+    now: () => time,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        const entry = { at: time + ms, wake: resolve };
+        waiting.push(entry);
+        signal?.addEventListener("abort", () => {
+          waiting = waiting.filter((other) => other !== entry);
+          reject(signal.reason);
+        }, { once: true });
+      }),
+    advance(ms) {
+      time += ms;
+      const due = waiting.filter((entry) => entry.at <= time).sort((a, b) => a.at - b.at);
+      waiting = waiting.filter((entry) => entry.at > time);
+      for (const entry of due) entry.wake();
+    },
+  };
+}

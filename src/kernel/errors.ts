@@ -1,0 +1,65 @@
+/**
+ * One table of errors per domain; the API, the SMTP edge and the CLI each translate an entry, and nothing else formats errors.
+ *
+ *     const mailErrors = defineErrors("mail", {
+ *       recipientNotAllowed: { code: "E_RECIPIENT_NOT_ALLOWED", http: 403, smtp: 550, enhanced: "5.7.1",
+ *         message: "email to {address} not allowed", fix: "Add it to allowed_destination_addresses of the binding." },
+ *     });
+ *     throw mailErrors.recipientNotAllowed({ address });
+ */
+export interface ErrorEntry {
+  /** What clients match on: a v4 number (7003) or a runtime name ("E_FIELD_MISSING"). */
+  code: number | string;
+  /** HTTP status, 400-599. */
+  http: number;
+  /** SMTP reply code and RFC 3463 enhanced code, where the error can reach an SMTP peer. */
+  smtp?: number;
+  enhanced?: string;
+  /** What went wrong, with `{name}` places. Tested constants: clients match on some of these texts. */
+  message: string;
+  /** What the reader should do about it, with the same places. */
+  fix?: string;
+}
+
+/** Somebody's input or configuration is wrong: shown to them with its fix, never logged as our fault. */
+export class UserError extends Error {
+  override readonly name = "UserError";
+  readonly domain: string;
+  readonly kind: string;
+  readonly entry: ErrorEntry;
+  readonly fix: string | undefined;
+  readonly details: Record<string, unknown>;
+
+  constructor(domain: string, kind: string, entry: ErrorEntry, details: Record<string, unknown>, options?: ErrorOptions) {
+    super(fill(entry.message, details), options);
+    this.domain = domain;
+    this.kind = kind;
+    this.entry = entry;
+    this.details = details;
+    this.fix = entry.fix === undefined ? undefined : fill(entry.fix, details);
+  }
+
+  get code(): number | string {
+    return this.entry.code;
+  }
+}
+
+/** A broken invariant or a failing machine: logged with its stack; the outside sees only a general text. */
+export class Fault extends Error {
+  override readonly name = "Fault";
+}
+
+type Make<Table> = { readonly [Kind in keyof Table]: (details?: Record<string, unknown>, options?: ErrorOptions) => UserError };
+
+export function defineErrors<const Table extends Record<string, ErrorEntry>>(domain: string, table: Table): Make<Table> & { readonly table: Table } {
+  const make: Record<string, unknown> = { table };
+  for (const [kind, entry] of Object.entries(table)) {
+    make[kind] = (details: Record<string, unknown> = {}, options?: ErrorOptions) => new UserError(domain, kind, entry, details, options);
+  }
+  return make as Make<Table> & { readonly table: Table };
+}
+
+const fill = (text: string, details: Record<string, unknown>) => text.replace(/\{(\w+)\}/g, (place, name: string) => (name in details ? String(details[name]) : place));
+
+/** The message of anything that was thrown: JavaScript lets people throw whatever they like. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -1,0 +1,52 @@
+import type { Log } from "./log.ts";
+
+/** Starts are written where things are made; stops are registered here and run in reverse, each within its own bound. */
+export interface Lifecycle {
+  /** Register what to do at shutdown. A stop that takes longer than `timeoutMs` (default 10 s) is left behind and logged. */
+  onStop(name: string, stop: () => Promise<void> | void, options?: { timeoutMs?: number }): void;
+  /** Runs every stop once, last registered first. Safe to call again: returns the same promise. */
+  stop(): Promise<void>;
+  readonly stopping: AbortSignal;
+}
+
+export function createLifecycle({ log }: { log: Log }): Lifecycle {
+  const stops: { name: string; stop: () => Promise<void> | void; timeoutMs: number }[] = [];
+  const controller = new AbortController();
+  let stopped: Promise<void> | undefined;
+
+  async function stopAll() {
+    controller.abort(new Error("the server is shutting down"));
+    for (const { name, stop, timeoutMs } of stops.toReversed()) {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<"late">((resolve) => {
+        timer = setTimeout(() => resolve("late"), timeoutMs);
+      });
+      try {
+        const result = await Promise.race([Promise.resolve().then(stop), late]);
+        if (result === "late") log.warn({ part: name, timeoutMs }, "shutdown: part did not stop in time");
+      } catch (err) {
+        log.error({ part: name, err }, "shutdown: part failed to stop");
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+  }
+
+  return {
+    stopping: controller.signal,
+    onStop: (name, stop, { timeoutMs = 10_000 } = {}) => void stops.push({ name, stop, timeoutMs }),
+    stop: () => (stopped ??= stopAll()),
+  };
+}
+
+/** First SIGINT or SIGTERM stops gracefully; a second one leaves at once. Returns a function that takes the handlers off again. */
+export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
+  let asked = false;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (asked) return exit(signal === "SIGINT" ? 130 : 143);
+    asked = true;
+    void lifecycle.stop().then(() => exit(0));
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+}

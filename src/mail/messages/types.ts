@@ -1,0 +1,67 @@
+import type { Readable } from "node:stream";
+
+/** What the SMTP session said about a message, beside the message itself (RFC 5321 3.3). */
+export interface Envelope {
+  /** Envelope sender; "" is the null sender. */
+  from: string;
+  to: string[];
+  helo: string;
+  /** Address of the peer. */
+  ip: string;
+  tls?: string;
+  smtputf8: boolean;
+}
+
+/** A received message that can be read as often as needed: in memory when small, spooled to the disk when not. */
+export interface MailSource {
+  id: string;
+  size: number;
+  open(): Readable | Uint8Array;
+  /** The header block, up to and without the empty line. */
+  headerBlock: Uint8Array;
+  /** Frees the spool file. */
+  discard(): Promise<void>;
+}
+
+export interface SmtpReply {
+  code: number;
+  /** RFC 3463, for example "5.7.1". */
+  enhanced: string;
+  text: string;
+}
+
+/** The result for one recipient; mail/inbound folds them into one SMTP answer. */
+export type Settled = { rcpt: string } & ({ ok: true } | { ok: false; temporary: boolean; reply: SmtpReply });
+
+/** Where a recipient's mail goes. */
+export type Route = { kind: "forward"; to: string[] } | { kind: "worker"; script: string } | { kind: "drop" } | { kind: "none" };
+
+/** One step in the life of a message; logs, console and metrics all read these. */
+export interface TraceEvent {
+  message: string;
+  at: Date;
+  step: "received" | "authenticated" | "matched" | "handled" | "forwarded" | "replied" | "sent" | "rejected" | "dropped" | "queued" | "deferred" | "delivered" | "bounced";
+  rcpt?: string;
+  detail: Record<string, unknown>;
+}
+
+export type Trace = (event: TraceEvent) => void;
+
+/** A message on its way out. */
+export interface Outbound {
+  /** With angle brackets: the id returned to the worker. */
+  messageId: string;
+  cause: "forward" | "reply" | "send";
+  from: string;
+  to: string[];
+  raw: () => Readable | Uint8Array;
+  /** The parts of a builder message, for transports that show them apart. */
+  parts?: { text?: string; html?: string; attachments: { filename: string; type: string; content: Uint8Array }[] };
+  /** The inbound message this answers or passes on. */
+  inbound?: { id: string };
+}
+
+/** Takes a message off our hands: mx, smart host, or (in dev) a folder of .eml files. Resolves when the message is safe. */
+export interface Transport {
+  deliver(mail: Outbound, signal?: AbortSignal): Promise<Settled[]>;
+}

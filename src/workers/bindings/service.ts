@@ -1,0 +1,17 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Binding, WorkerScript } from "../scripts/script.ts";
+
+/**
+ * One kind of binding, as workerd speaks to it: HTTP over the unix socket of one worker process.
+ * Which binding is meant is decided by the configuration of that process, never by what the request says.
+ */
+export interface BindingService<B extends Binding = Binding> {
+  handle(request: IncomingMessage, response: ServerResponse, caller: { script: WorkerScript; binding: B }): Promise<void>;
+}
+
+export interface BindingServices {
+  kv: BindingService<Extract<Binding, { type: "kv_namespace" }>>;
+  r2: BindingService<Extract<Binding, { type: "r2_bucket" }>>;
+  d1: BindingService<Extract<Binding, { type: "d1" }>>;
+  sendEmail: BindingService<Extract<Binding, { type: "send_email" }>>;
+}

@@ -1,0 +1,34 @@
+import type { Readable } from "node:stream";
+import type { SendEmailBinding } from "./scripts/script.ts";
+
+/** What a worker may ask of the rest of the house. Implemented by the domains above, introduced in server/compose.ts. */
+export interface SendEmailPort {
+  /** `to` is null when the code leaves the recipient to a binding with one `destination_address`. Throws UserError with the documented text. */
+  sendRaw(caller: SendEmailCaller, mail: { from: string; to: string | null; raw: Readable }): Promise<EmailSendResult>;
+  sendBuilt(caller: SendEmailCaller, mail: BuiltMail): Promise<EmailSendResult>;
+}
+
+export interface SendEmailCaller {
+  script: string;
+  binding: SendEmailBinding;
+}
+
+export interface EmailSendResult {
+  /** With angle brackets. */
+  messageId: string;
+}
+
+/** The message builder of send() and reply(), as it arrives from the worker: nothing in it is checked yet. */
+export interface BuiltMail {
+  from?: unknown;
+  to?: unknown;
+  cc?: unknown;
+  bcc?: unknown;
+  replyTo?: unknown;
+  subject?: unknown;
+  headers?: unknown;
+  text?: unknown;
+  html?: unknown;
+  /** The content of an attachment that was an ArrayBuffer or a view arrives as `{ base64: string }`; a string stays a string (base64 by contract). */
+  attachments?: unknown;
+}

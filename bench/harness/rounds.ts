@@ -1,0 +1,31 @@
+import type { Prepared } from "./bench.ts";
+import { median } from "./median.ts";
+
+/**
+ * Runs every arm once a round, so that whatever else the machine does hits all of them alike. Every second round goes
+ * backwards: no arm always follows the same neighbour. One round before them warms caches and compilers and is thrown away.
+ *
+ * A figure is computed within its round and the median is taken over the rounds: a slow minute then moves both sides of a ratio.
+ */
+export async function runRounds(prepared: Prepared, rounds: number, say: (line: string) => void): Promise<Record<string, number>> {
+  const perRound: Record<string, number>[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const samples = new Map<string, number>();
+    for (const arm of round % 2 === 0 ? prepared.arms : prepared.arms.toReversed()) {
+      const value = await arm.sample();
+      samples.set(arm.name, value);
+      say(`${round === 0 ? "warm-up" : `round ${round}/${rounds}`}  ${arm.name.padEnd(34)} ${value.toFixed(1).padStart(9)} ${arm.unit}`);
+    }
+    if (round > 0) perRound.push(prepared.figures((arm) => sampleOf(samples, arm)));
+  }
+  const keys = Object.keys(perRound[0] ?? {});
+  return Object.fromEntries(keys.map((key) => [key, rounded(median(perRound.map((figures) => figures[key]!)))]));
+}
+
+function sampleOf(samples: ReadonlyMap<string, number>, arm: string): number {
+  const value = samples.get(arm);
+  if (value === undefined) throw new Error(`a figure asks for the arm "${arm}", which does not exist`);
+  return value;
+}
+
+const rounded = (value: number) => Number(value.toPrecision(4));

@@ -1,0 +1,62 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+
+export interface ServerProcess {
+  url: string;
+  stop(): Promise<void>;
+}
+
+interface Options {
+  name: string;
+  args: string[];
+  cwd: string;
+  /** Gives the server's URL out of the line that says it is ready, undefined for every other line of stdout. */
+  ready: (line: string) => string | undefined;
+  readyTimeoutMs?: number;
+  stopTimeoutMs?: number;
+}
+
+/** Starts a server in a Node process of its own and resolves when it says that it is ready. Its output is read and dropped afterwards. */
+export async function startServerProcess({ name, args, cwd, ready, readyTimeoutMs = 60_000, stopTimeoutMs = 15_000 }: Options): Promise<ServerProcess> {
+  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+  const said: string[] = [];
+  const remember = (line: string) => {
+    said.push(line);
+    if (said.length > 40) said.shift();
+  };
+  try {
+    const url = await new Promise<string>((resolve, reject) => {
+      const timer = setTimeout(() => fail(`was not ready after ${readyTimeoutMs / 1000} s`), readyTimeoutMs);
+      const fail = (why: string) => {
+        clearTimeout(timer);
+        reject(new Error(`${name} ${why}. Its last words:\n${said.join("\n")}`));
+      };
+      child.once("error", (err) => fail(`could not be started: ${err.message}`));
+      child.once("exit", (code, signal) => fail(`ended before it was ready (${signal ?? `exit code ${code}`})`));
+      createInterface({ input: child.stderr }).on("line", remember);
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        remember(line);
+        const found = ready(line);
+        if (found === undefined) return;
+        clearTimeout(timer);
+        resolve(found);
+      });
+    });
+    return { url, stop: () => stopChild(child, stopTimeoutMs) };
+  } catch (err) {
+    await stopChild(child, stopTimeoutMs);
+    throw err;
+  }
+}
+
+function stopChild(child: ChildProcess, timeoutMs: number): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+    child.once("exit", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    child.kill("SIGTERM");
+  });
+}

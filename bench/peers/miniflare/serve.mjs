@@ -15,6 +15,7 @@ const miniflare = new Miniflare({
   kvNamespaces: { MAILS: "bench" },
   kvPersist,
   unsafeTriggerHandlers: true,
+  cf: false, // it would be fetched from the network
 });
 const url = await miniflare.ready;
 process.stdout.write(`ready ${url.origin}\n`);

@@ -1,0 +1,22 @@
+import { EmailMessage } from "cloudflare:email";
+import { createMimeMessage } from "mimetext/browser";
+
+/** RFC 3834 2: no answer to other automatic mail, to lists, or to nobody; two machines would answer each other for ever. */
+export function mayAutoReply({ from, headers }: ForwardableEmailMessage): boolean {
+  const automatic = (headers.get("Auto-Submitted") ?? "no").toLowerCase() !== "no";
+  const suppressed = (headers.get("X-Auto-Response-Suppress") ?? "none").toLowerCase() !== "none";
+  const bulk = /^(bulk|list|junk)$/i.test(headers.get("Precedence") ?? "") || headers.has("List-Id");
+  return from !== "" && !automatic && !suppressed && !bulk;
+}
+
+/** An answer that mail programs show below the message it belongs to. */
+export function autoReply(message: ForwardableEmailMessage, name: string): EmailMessage {
+  const reply = createMimeMessage();
+  reply.setHeader("In-Reply-To", message.headers.get("Message-ID") ?? "");
+  reply.setHeader("Auto-Submitted", "auto-replied"); // RFC 3834 5
+  reply.setSender({ name, addr: message.to });
+  reply.setRecipient(message.from);
+  reply.setSubject(`Re: ${message.headers.get("Subject") ?? "your message"}`);
+  reply.addMessage({ contentType: "text/plain", data: "Thank you. Your message has reached us and we will answer soon.\r\n" });
+  return new EmailMessage(message.to, message.from, reply.asRaw());
+}

@@ -1,0 +1,30 @@
+import { isAllowed } from "./allow-list.ts";
+import { autoReply, mayAutoReply } from "./auto-reply.ts";
+
+interface Env {
+  /** Addresses and @domains, separated by commas. */
+  ALLOWED_SENDERS: string;
+  FORWARD_TO: string;
+  /** The name in the From line of the automatic answer. */
+  REPLY_NAME: string;
+}
+
+export default {
+  async email(message, env) {
+    if (!isAllowed(message.from, env.ALLOWED_SENDERS)) {
+      // The reason reaches the sender's server, which tells the sender.
+      message.setReject("This address takes mail from known senders only");
+      return;
+    }
+    // Only X- headers may be added to a forwarded message.
+    await message.forward(env.FORWARD_TO, new Headers({ "X-Forwarder": "forwarder example", "X-Original-Recipient": message.to }));
+    console.log(`forwarded mail from ${message.from} to ${env.FORWARD_TO}`);
+    if (!mayAutoReply(message)) return;
+    try {
+      await message.reply(autoReply(message, env.REPLY_NAME));
+    } catch (err) {
+      // The message is on its way already. Throwing now would make the sender's server deliver it a second time.
+      console.warn("no automatic answer:", err);
+    }
+  },
+} satisfies ExportedHandler<Env>;

@@ -1,0 +1,42 @@
+import PostalMime, { type Attachment as ParsedAttachment, type Email } from "postal-mime";
+import { recount } from "./counters.ts";
+import type { Env } from "./env.ts";
+import { createMessagesTable, type Attachment, type StoredMessage } from "./messages-table.ts";
+
+/**
+ * Stores one message: the attachments first and the row last, so that a row never points at something that is not there.
+ * A message that is delivered twice gets the same id and replaces itself.
+ */
+export async function receive(message: ForwardableEmailMessage, env: Env): Promise<StoredMessage> {
+  const mail = await PostalMime.parse(message.raw);
+  const id = await idOf(mail, message);
+  const attachments = await Promise.all(mail.attachments.map((attachment, number) => storeAttachment(env, id, number, attachment)));
+  const stored: StoredMessage = {
+    id,
+    sender: mail.from?.address ?? message.from,
+    senderName: mail.from?.name ?? "",
+    recipient: message.to,
+    subject: mail.subject ?? "(no subject)",
+    text: mail.text ?? "",
+    html: mail.html ?? null,
+    size: message.rawSize,
+    receivedAt: new Date().toISOString(),
+    attachments,
+  };
+  await createMessagesTable(env.MESSAGES).put(stored);
+  await recount(env);
+  return stored;
+}
+
+async function storeAttachment(env: Env, id: string, number: number, { filename, mimeType, content }: ParsedAttachment): Promise<Attachment> {
+  const name = filename ?? `attachment-${number + 1}`;
+  const object = await env.ATTACHMENTS.put(`${id}/${number}`, content, { httpMetadata: { contentType: mimeType } });
+  return { number, name, type: mimeType, size: object.size };
+}
+
+/** The same for every delivery of one message to one recipient. */
+async function idOf(mail: Email, message: ForwardableEmailMessage): Promise<string> {
+  const identity = new TextEncoder().encode(`${mail.messageId ?? crypto.randomUUID()}\n${message.to}`);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", identity));
+  return Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

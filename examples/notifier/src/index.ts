@@ -1,0 +1,32 @@
+import PostalMime from "postal-mime";
+import { notify, notifyPending, type Notice } from "./notify.ts";
+
+export interface Env {
+  /** Called with a POST of one Notice as JSON. */
+  NOTIFY_URL: string;
+  /** Notices that could not be delivered, under "pending/<id>". */
+  PENDING: KVNamespace;
+}
+
+export default {
+  async email(message, env, ctx) {
+    const mail = await PostalMime.parse(message.raw);
+    const notice: Notice = {
+      id: crypto.randomUUID(),
+      messageId: mail.messageId ?? "",
+      from: message.from,
+      to: message.to,
+      subject: mail.subject ?? "",
+      preview: (mail.text ?? "").slice(0, 280),
+      attachments: mail.attachments.length,
+    };
+    // The message is accepted at once; the call goes on after that and its failure never bounces the mail.
+    ctx.waitUntil(notify(notice, env).then((delivered) => (delivered ? notifyPending(env) : undefined)));
+  },
+
+  /** What is waiting, as JSON. */
+  async fetch(_request, env) {
+    const { keys } = await env.PENDING.list({ prefix: "pending/" });
+    return Response.json({ notifyUrl: env.NOTIFY_URL, pending: keys.map(({ name, metadata }) => ({ key: name, why: metadata })) });
+  },
+} satisfies ExportedHandler<Env>;

@@ -1,16 +1,34 @@
-import type { Kysely } from "kysely";
+import type { Compilable, Kysely } from "kysely";
 
 /**
  * The database, seen by a domain as the tables it owns: `db.tables<KvTables>()`.
  * SQL is written only in store/ and in a domain's `*-table.ts`, in the subset both engines share
  * (TEXT, INTEGER, BIGINT, BLOB/BYTEA; JSON as TEXT; epoch milliseconds; RETURNING; ON CONFLICT; partial indexes).
+ * Traps: PostgreSQL refuses U+0000 in text and has 32-bit INTEGER; integers come back as numbers on both, bytes as Uint8Array.
+ * Disk-full, unreachable and busy come as StoreError; a unique violation is recognised with `isUniqueViolation(thrown)`.
  */
 export interface Db {
   readonly dialect: "sqlite" | "postgres";
   tables<Tables>(): Kysely<Tables>;
-  /** All or nothing. A resolved promise means the commit is on the disk (fsync), whatever happens to the process next. */
+  /**
+   * All or nothing. A resolved promise means the commit is on the disk (fsync), whatever happens to the process next.
+   * Serialisable: as if transactions ran one after the other. PostgreSQL reaches that by running `work` again when two collide,
+   * so `work` does nothing but database work, through `tx`. Inside, use `tx` only: writing through `db` throws a Fault.
+   */
   transaction<Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>): Promise<Result>;
+  /**
+   * One INSERT, UPDATE or DELETE, the fast way: writes that wait at the same moment share one commit, and with it one fsync.
+   * Every caller gets its own rows (RETURNING) or its own error; resolved means on the disk, as for a transaction.
+   */
+  write<Row>(query: Compilable<Row>): Promise<Written<Row>>;
   close(): Promise<void>;
+}
+
+export interface Written<Row> {
+  /** What RETURNING asked for; else empty. */
+  rows: Row[];
+  /** Rows inserted, updated or deleted. */
+  affected: number;
 }
 
 /** Each domain exports its migrations; server/compose.ts lists them; they run once each, in order, at start. */

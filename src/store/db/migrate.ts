@@ -1,0 +1,55 @@
+import { type Kysely, sql } from "kysely";
+import { Fault } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+import type { ColumnTypes, Db, Migration } from "./port.ts";
+
+const columnTypes: Record<Db["dialect"], ColumnTypes> = {
+  sqlite: { bytes: "blob", keyText: "text" },
+  postgres: { bytes: "bytea", keyText: 'text collate "C"' },
+};
+
+/** Any number that no other program on the same PostgreSQL database uses: "reelpost" as eight ASCII bytes. */
+const MIGRATION_LOCK = "8243105103068197748";
+
+interface Schema {
+  schema_migrations: { name: string; applied_at: number };
+}
+
+/**
+ * Brings the database to the schema of this program: runs what has not run yet, in the order of the list, all or nothing,
+ * one process at a time. Returns the names that ran now. Throws StoreError databaseNewer when the database knows a migration that the list does not.
+ */
+export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
+  const names = new Set(migrations.map(({ name }) => name));
+  if (names.size !== migrations.length) throw new Fault("two migrations have the same name");
+  return db.tables<Schema>().connection().execute((connection) =>
+    alone(db, connection, () =>
+      connection.transaction().execute(async (tx) => {
+        await tx.schema.createTable("schema_migrations").ifNotExists()
+          .addColumn("name", "text", (column) => column.primaryKey())
+          .addColumn("applied_at", "bigint", (column) => column.notNull())
+          .execute();
+        const applied = new Set((await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name));
+        const unknown = [...applied].filter((name) => !names.has(name));
+        if (unknown.length > 0) throw storeErrors.databaseNewer({ unknown: unknown.join(", ") });
+        const pending = migrations.filter(({ name }) => !applied.has(name));
+        for (const { name, up } of pending) {
+          await up(tx, columnTypes[db.dialect]);
+          await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
+        }
+        return pending.map(({ name }) => name);
+      }),
+    ),
+  );
+}
+
+/** On SQLite the transaction itself keeps other processes out. On PostgreSQL two can create the same table at once, so a lock goes first. */
+async function alone<Result>(db: Db, connection: Kysely<Schema>, work: () => Promise<Result>): Promise<Result> {
+  if (db.dialect === "sqlite") return work();
+  await sql`select pg_advisory_lock(${sql.raw(MIGRATION_LOCK)})`.execute(connection);
+  try {
+    return await work();
+  } finally {
+    await sql`select pg_advisory_unlock(${sql.raw(MIGRATION_LOCK)})`.execute(connection);
+  }
+}

@@ -1,0 +1,97 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type CustomTypesConfig, Pool, types as standardTypes } from "pg";
+import type { PostgresPool, PostgresPoolClient } from "kysely";
+import { Fault, messageOf, UserError } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+
+/** The pool as Kysely sees it: values as SQLite would give them, errors from the store's table, no writes around an open transaction. */
+export interface GuardedPool extends PostgresPool {
+  /** Marks what `work` does as inside a transaction. */
+  inside<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+export function createGuardedPool({ url, connections }: { url: string; connections: number }): GuardedPool {
+  const address = addressOf(url);
+  const pool = new Pool({ connectionString: url, max: connections, types, connectionTimeoutMillis: 10_000, idleTimeoutMillis: 30_000, keepAlive: true, application_name: "reelpost" });
+  // A server that goes away also breaks connections nobody is using at the moment: the pool drops them, and the next query says what is wrong.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => void client.on("error", () => {}));
+  const transaction = new AsyncLocalStorage<{ open: boolean }>();
+
+  async function connect(): Promise<PostgresPoolClient> {
+    const surrounding = transaction.getStore();
+    const client = await pool.connect().catch((err: unknown) => {
+      throw fromPostgres(err, address);
+    });
+    return {
+      query: async (sql: string, parameters: readonly unknown[]) => {
+        if (surrounding?.open && !/^\s*select\b/i.test(sql)) throw new Fault("a write through `db` inside a transaction would not be part of it: use `tx`");
+        try {
+          return await client.query(sql, parameters as unknown[]);
+        } catch (err) {
+          throw fromPostgres(err, address);
+        }
+      },
+      release: (destroy?: boolean) => client.release(destroy),
+    } as unknown as PostgresPoolClient;
+  }
+
+  return {
+    connect,
+    end: () => pool.end(),
+    options: {},
+    async inside(work) {
+      const mark = { open: true };
+      try {
+        return await transaction.run(mark, work);
+      } finally {
+        mark.open = false;
+      }
+    },
+  };
+}
+
+/** Object ids of PostgreSQL's types whose values pg would give in another shape than node:sqlite does. */
+const oid = { int8: 20, numeric: 1700, bytea: 17 };
+
+const types: CustomTypesConfig = {
+  getTypeParser(id: number, format?: "text" | "binary") {
+    const standard = standardTypes.getTypeParser(id, format as "text") as (value: string) => unknown;
+    // count() is int8, sum() over bigint is numeric.
+    if (id === oid.int8 || id === oid.numeric) return toNumber;
+    if (id === oid.bytea) return (value: string) => {
+      const bytes = standard(value) as Buffer;
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    };
+    return standard;
+  },
+};
+
+function toNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new Fault(`${text} does not fit a JavaScript number`);
+  return value;
+}
+
+/** Host, port and database without user and password: for messages. */
+function addressOf(url: string): string {
+  const parsed = URL.parse(url);
+  if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) throw storeErrors.unreachable({ address: "the database URL", reason: "it does not look like postgres://user:password@host:5432/database" });
+  return (parsed.searchParams.get("host") ?? parsed.host) + parsed.pathname;
+}
+
+/** SQLSTATE classes. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const UNREACHABLE = /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|PIPE|AI_).*|ENOENT|EACCES)$/;
+
+function fromPostgres(thrown: unknown, address: string): unknown {
+  if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
+  // Node tries every address of a host name and gathers what failed.
+  const first: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown;
+  const code = first instanceof Error && "code" in first ? String(first.code) : "";
+  const reason = messageOf(first);
+  if (code === "53100") return storeErrors.diskFull({ what: `the database at ${address}` }, { cause: thrown });
+  if (UNREACHABLE.test(code) || /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(reason)) {
+    return storeErrors.unreachable({ address, reason }, { cause: thrown });
+  }
+  return thrown;
+}

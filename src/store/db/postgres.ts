@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import { storeErrors } from "../errors.ts";
+import type { Db } from "./port.ts";
+import { createGuardedPool } from "./postgres-connection.ts";
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a unix socket. */
+  url: string;
+  /** Connections at most. Default 10. */
+  connections?: number;
+}
+
+/** The engine for more than one machine. Throws StoreError when the server cannot be reached or would lose acknowledged commits. */
+export async function openPostgres({ url, connections = 10 }: PostgresOptions): Promise<Db> {
+  const pool = createGuardedPool({ url, connections });
+  // oxlint-disable-next-line no-explicit-any
+  const kysely = new Kysely<any>({ dialect: new PostgresDialect({ pool }) });
+  let closed: Promise<void> | undefined;
+  const close = () => (closed ??= kysely.destroy());
+  try {
+    await expectDurable(kysely);
+  } catch (err) {
+    await close();
+    throw err;
+  }
+
+  return {
+    dialect: "postgres",
+    tables: () => kysely,
+    transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
+      retryCollisions(() => (kysely as Kysely<Tables>).transaction().setIsolationLevel("serializable").execute((tx) => pool.inside(() => work(tx)))),
+    // The server itself lets concurrent commits share an fsync.
+    write: async (query) => {
+      const { rows, numAffectedRows } = await kysely.executeQuery(query.compile());
+      return { rows, affected: Number(numAffectedRows ?? 0) };
+    },
+    close,
+  };
+}
+
+async function expectDurable(kysely: Kysely<unknown>) {
+  const { rows } = await sql<{ name: string; setting: string }>`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit')`.execute(kysely);
+  for (const { name, setting } of rows) {
+    if (setting === "off") throw storeErrors.notDurable({ path: "the PostgreSQL server", setting: name, found: setting, wanted: "on" });
+  }
+}
+
+const COLLISIONS = new Set(["40001", "40P01"]); // serialization_failure, deadlock_detected
+const MAX_ATTEMPTS = 20;
+
+async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await attempt();
+    } catch (err) {
+      if (!(err instanceof Error && "code" in err && COLLISIONS.has(String(err.code)))) throw err;
+      if (attempts === MAX_ATTEMPTS) throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });
+      // Apart by chance, so that the same two do not meet again.
+      await sleep(Math.random() * Math.min(100, 2 ** attempts));
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import type { CompiledQuery } from "kysely";
+import { messageOf, UserError } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+
+/** One connection with its prepared statements. Everything on it is synchronous. */
+export interface SqliteConnection {
+  run<Row>(query: Pick<CompiledQuery, "sql" | "parameters">): { rows: Row[]; affected: number };
+  exec(sql: string): void;
+  readonly inTransaction: boolean;
+  close(): void;
+}
+
+/** Statements kept prepared per connection: the least recently used goes first. */
+const KEPT_STATEMENTS = 500;
+/** How long SQLite waits, blocking, for another process to let go of the file. */
+const BUSY_MS = 5_000;
+
+export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
+  const sqlite = open(path, readOnly);
+  const statements = new Map<string, { statement: StatementSync; returnsRows: boolean }>();
+
+  function prepared(sql: string) {
+    let entry = statements.get(sql);
+    if (entry) {
+      // A Map iterates in insertion order: put back at the end, the first entry is the least recently used.
+      statements.delete(sql);
+    } else {
+      const statement = sqlite.prepare(sql);
+      entry = { statement, returnsRows: statement.columns().length > 0 };
+      if (statements.size >= KEPT_STATEMENTS) statements.delete(statements.keys().next().value!);
+    }
+    statements.set(sql, entry);
+    return entry;
+  }
+
+  function run<Row>({ sql, parameters }: Pick<CompiledQuery, "sql" | "parameters">) {
+    try {
+      const { statement, returnsRows } = prepared(sql);
+      const values = parameters as readonly SQLInputValue[];
+      if (!returnsRows) return { rows: [] as Row[], affected: Number(statement.run(...values).changes) };
+      const rows = statement.all(...values);
+      // node:sqlite makes rows without a prototype; pg makes plain objects. Callers see one kind.
+      for (const row of rows) Object.setPrototypeOf(row, Object.prototype);
+      return { rows: rows as Row[], affected: rows.length };
+    } catch (err) {
+      throw fromSqlite(err, path);
+    }
+  }
+
+  return {
+    run,
+    exec(sql) {
+      try {
+        sqlite.exec(sql);
+      } catch (err) {
+        throw fromSqlite(err, path);
+      }
+    },
+    get inTransaction() {
+      return sqlite.isTransaction;
+    },
+    close() {
+      statements.clear();
+      sqlite.close();
+    },
+  };
+}
+
+function open(path: string, readOnly: boolean): DatabaseSync {
+  let sqlite: DatabaseSync | undefined;
+  try {
+    sqlite = new DatabaseSync(path, { readOnly, timeout: BUSY_MS, enableForeignKeyConstraints: true });
+    if (readOnly) return sqlite;
+    sqlite.exec("pragma journal_mode = wal");
+    // FULL: in WAL mode NORMAL does not fsync at commit, and a power cut takes acknowledged writes with it.
+    sqlite.exec("pragma synchronous = full");
+    // Otherwise one burst leaves a large -wal file behind for good.
+    sqlite.exec("pragma journal_size_limit = 67108864");
+    expect(sqlite, path, "journal_mode", "wal");
+    expect(sqlite, path, "synchronous", 2);
+    expect(sqlite, path, "foreign_keys", 1);
+    return sqlite;
+  } catch (err) {
+    if (sqlite?.isOpen) sqlite.close();
+    throw fromSqlite(err, path);
+  }
+}
+
+function expect(sqlite: DatabaseSync, path: string, setting: string, wanted: string | number) {
+  const found = Object.values(sqlite.prepare(`pragma ${setting}`).get() ?? {})[0];
+  if (found !== wanted) throw storeErrors.notDurable({ path, setting, found, wanted });
+}
+
+/** SQLite's primary result codes (the low byte of the extended one). https://sqlite.org/rescode.html */
+const code = { busy: 5, locked: 6, readonly: 8, ioerr: 10, corrupt: 11, full: 13, cantopen: 14, notadb: 26 };
+
+function fromSqlite(thrown: unknown, path: string): unknown {
+  if (thrown instanceof UserError || !(thrown instanceof Error) || !("errcode" in thrown)) return thrown;
+  const reason = messageOf(thrown);
+  const cause = { cause: thrown };
+  switch (Number(thrown.errcode) & 0xff) {
+    case code.busy:
+    case code.locked: return storeErrors.busy({ reason: `another process holds ${path}` }, cause);
+    case code.full: return storeErrors.diskFull({ what: path }, cause);
+    case code.readonly:
+    case code.ioerr: return storeErrors.notWritable({ what: path, reason }, cause);
+    case code.corrupt:
+    case code.notadb: return storeErrors.notADatabase({ path }, cause);
+    case code.cantopen: return storeErrors.cannotOpen({ path, reason }, cause);
+    default: return thrown;
+  }
+}

@@ -1,0 +1,88 @@
+import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery, type DatabaseConnection, type Dialect, type Driver, type QueryResult } from "kysely";
+import { Fault } from "../../kernel/index.ts";
+import type { SqliteConnection } from "./sqlite-connection.ts";
+import type { WriteTurns } from "./write-turns.ts";
+
+/** Kysely on two connections: `reader` sees only what is committed, `writer` is guarded by `turns`. */
+export function createSqliteDialect(parts: { reader: SqliteConnection; writer: SqliteConnection; turns: WriteTurns }): Dialect {
+  return {
+    createDriver: () => createDriver(parts),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new ConcurrentAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+// Kysely would put a lock of its own around the one connection SQLite usually has; `turns` is ours, and reads do not take one.
+class ConcurrentAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections() {
+    return true;
+  }
+}
+
+interface Connection extends DatabaseConnection {
+  /** Set while this connection is in a transaction. */
+  transaction?: { giveBack(): void; failed: boolean };
+}
+
+function createDriver({ reader, writer, turns }: { reader: SqliteConnection; writer: SqliteConnection; turns: WriteTurns }): Driver {
+  async function executeQuery<Row>(this: Connection, query: CompiledQuery): Promise<QueryResult<Row>> {
+    if (this.transaction) return toKysely(runInside<Row>(this.transaction, query));
+    return toKysely(isRead(query) ? reader.run<Row>(query) : await turns.alone<Row>(query));
+  }
+
+  // PostgreSQL gives up a transaction at its first error. SQLite would go on: the same here, so that code cannot come to rely on it.
+  function runInside<Row>(transaction: { failed: boolean }, query: CompiledQuery) {
+    if (transaction.failed) throw new Fault("a statement of this transaction failed: it can only be rolled back");
+    try {
+      return writer.run<Row>(query);
+    } catch (err) {
+      transaction.failed = true;
+      throw err;
+    }
+  }
+
+  return {
+    init: async () => {},
+    acquireConnection: async (): Promise<Connection> => ({ executeQuery, streamQuery }),
+    releaseConnection: async () => {},
+    async beginTransaction(connection: Connection) {
+      const giveBack = await turns.hold();
+      try {
+        writer.exec("begin immediate");
+      } catch (err) {
+        giveBack();
+        throw err;
+      }
+      connection.transaction = { giveBack, failed: false };
+    },
+    async commitTransaction(connection: Connection) {
+      if (connection.transaction?.failed) throw new Fault("a statement of this transaction failed and the error was swallowed: nothing is committed");
+      writer.exec("commit");
+      end(connection);
+    },
+    async rollbackTransaction(connection: Connection) {
+      try {
+        // After a failed COMMIT or a full disk SQLite may have rolled back by itself already.
+        if (writer.inTransaction) writer.exec("rollback");
+      } finally {
+        end(connection);
+      }
+    },
+    destroy: async () => {},
+  };
+}
+
+// oxlint-disable-next-line require-yield
+async function* streamQuery(): AsyncIterableIterator<never> {
+  throw new Fault("streaming a query would keep one connection for its whole length: read pages with `limit` and a sort key");
+}
+
+function end(connection: Connection) {
+  connection.transaction?.giveBack();
+  delete connection.transaction;
+}
+
+const isRead = ({ query, sql }: CompiledQuery) => query.kind === "SelectQueryNode" || (query.kind === "RawNode" && /^\s*select\b/i.test(sql));
+
+const toKysely = <Row>({ rows, affected }: { rows: Row[]; affected: number }): QueryResult<Row> => ({ rows, numAffectedRows: BigInt(affected) });

@@ -1,0 +1,38 @@
+import { Kysely } from "kysely";
+import type { Db } from "./port.ts";
+import { connectSqlite } from "./sqlite-connection.ts";
+import { createSqliteDialect } from "./sqlite-dialect.ts";
+import { createWriteTurns } from "./write-turns.ts";
+
+export interface SqliteOptions {
+  /** The database file; made when absent, in a folder that exists. `-wal` and `-shm` files live beside it. */
+  path: string;
+  /** How long writes wait for an open transaction before they fail with StoreError busy. Default 30 s. */
+  patienceMs?: number;
+}
+
+/** The default engine: one file, WAL, an fsync for every commit. Throws StoreError when the file cannot be opened or is no database. */
+export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
+  const writer = connectSqlite(path);
+  const reader = connectSqlite(path, { readOnly: true });
+  const turns = createWriteTurns(writer, { patienceMs });
+  // oxlint-disable-next-line no-explicit-any
+  const kysely = new Kysely<any>({ dialect: createSqliteDialect({ reader, writer, turns }) });
+  let closed: Promise<void> | undefined;
+
+  return {
+    dialect: "sqlite",
+    tables: () => kysely,
+    transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
+      (kysely as Kysely<Tables>).transaction().execute((tx) => turns.inside(() => work(tx))),
+    write: (query) => turns.together(query.compile()),
+    close: () => (closed ??= closeAll()),
+  };
+
+  async function closeAll() {
+    await turns.close();
+    await kysely.destroy();
+    reader.close();
+    writer.close();
+  }
+}

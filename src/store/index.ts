@@ -1,0 +1,11 @@
+export type { ColumnTypes, Db, Migration, Written } from "./db/port.ts";
+export { migrate } from "./db/migrate.ts";
+export { openPostgres, type PostgresOptions } from "./db/postgres.ts";
+export { openSqlite, type SqliteOptions } from "./db/sqlite.ts";
+export { isUniqueViolation } from "./db/unique-violation.ts";
+export { isStoreError, storeErrors } from "./errors.ts";
+export type { Events } from "./events/port.ts";
+export type { Job, JobContext, Jobs, JobState, JobWorker, WorkOptions } from "./jobs/port.ts";
+export { type FsObjectsOptions, openFsObjects } from "./objects/fs.ts";
+export type { ObjectHandle, ObjectStore, PutOptions, Stored } from "./objects/port.ts";
+export type { Secrets } from "./secrets/port.ts";

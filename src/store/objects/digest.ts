@@ -1,0 +1,29 @@
+import { createHash, hash as hashAtOnce } from "node:crypto";
+import type { PutOptions, Stored } from "./port.ts";
+
+export type DigestName = NonNullable<PutOptions["digests"]>[number];
+
+/** sha256 and the asked-for digests of one buffer. */
+export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): Stored => ({
+  size: bytes.length,
+  sha256: hashAtOnce("sha256", bytes, "hex"),
+  digests: Object.fromEntries(names.map((name) => [name, hashAtOnce(name, bytes, "hex")])),
+});
+
+/** The same for bytes that pass by. */
+export function createDigester(names: readonly DigestName[] = []) {
+  const sha256 = createHash("sha256");
+  const others = names.map((name) => ({ name, hash: createHash(name) }));
+  let size = 0;
+  return {
+    get size() {
+      return size;
+    },
+    update(chunk: Uint8Array) {
+      size += chunk.length;
+      sha256.update(chunk);
+      for (const { hash } of others) hash.update(chunk);
+    },
+    finish: (): Stored => ({ size, sha256: sha256.digest("hex"), digests: Object.fromEntries(others.map(({ name, hash }) => [name, hash.digest("hex")])) }),
+  };
+}

@@ -1,0 +1,23 @@
+import { messageOf } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+
+/** A file system's error as a StoreError where the reader can do something about it. */
+export function fromFs(thrown: unknown, what: string): unknown {
+  const cause = { cause: thrown };
+  switch (codeOf(thrown)) {
+    case "ENOSPC":
+    case "EDQUOT":
+    case "EFBIG": return storeErrors.diskFull({ what }, cause);
+    case "EACCES":
+    case "EPERM":
+    case "EROFS": return storeErrors.notWritable({ what, reason: messageOf(thrown) }, cause);
+    // A file stands where a folder is needed, or the other way round.
+    case "EISDIR":
+    case "ENOTDIR":
+    case "EEXIST":
+    case "ENOTEMPTY": return storeErrors.keyInUse({ key: what }, cause);
+    default: return thrown;
+  }
+}
+
+export const codeOf = (thrown: unknown): string | undefined => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined);

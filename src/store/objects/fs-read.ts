@@ -1,0 +1,106 @@
+import { closeSync, close, fstat, fstatSync, open, openSync, read, readSync, type Stats, statSync } from "node:fs";
+import { open as openHandle } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { Fault } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+import { codeOf } from "./fs-errors.ts";
+import type { ObjectHandle } from "./port.ts";
+
+/** Up to here a file is read on this thread: a hop to the thread pool costs more than copying from the page cache. */
+const AT_ONCE = 64 * 1024;
+const READ_SIZE = 1024 * 1024;
+
+export function openObject(path: string, key: string): ObjectHandle | undefined {
+  const found = statOf(path);
+  if (!found?.isFile()) return undefined;
+  const { size } = found;
+
+  // A handle holds no file descriptor. What is read later must still be what was opened, or a reader would get a mix of two objects.
+  const sameAsOpened = (now: Stats) => now.ino === found.ino && now.size === found.size && now.mtimeMs === found.mtimeMs;
+  const changed = () => storeErrors.objectChanged({ key });
+
+  function readRange(range?: { start: number; end?: number }): Readable {
+    const { start, end = size - 1 } = range ?? { start: 0 };
+    const fits = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < size && end >= start;
+    if (range && !fits) throw storeErrors.badRange({ start, end, size });
+    return createReader(path, { start, end: Math.min(end, size - 1), verify: (now) => (now && sameAsOpened(now) ? undefined : changed()) });
+  }
+
+  async function bytes(): Promise<Buffer> {
+    try {
+      return size <= AT_ONCE ? readAtOnce() : await readAll();
+    } catch (err) {
+      throw codeOf(err) === "ENOENT" ? changed() : err;
+    }
+  }
+
+  function readAtOnce(): Buffer {
+    const fd = openSync(path, "r");
+    try {
+      if (!sameAsOpened(fstatSync(fd))) throw changed();
+      const buffer = Buffer.allocUnsafe(size);
+      for (let done = 0; done < size; ) done += progress(readSync(fd, buffer, done, size - done, null));
+      return buffer;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async function readAll(): Promise<Buffer> {
+    const handle = await openHandle(path, "r");
+    try {
+      if (!sameAsOpened(await handle.stat())) throw changed();
+      const buffer = Buffer.allocUnsafeSlow(size);
+      for (let done = 0; done < size; ) done += progress((await handle.read(buffer, done, size - done, null)).bytesRead);
+      return buffer;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  return { size, read: readRange, bytes };
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (err) {
+    // A word of the key is an object of its own, so nothing lies below it.
+    if (codeOf(err) === "ENOTDIR") return undefined;
+    throw err;
+  }
+}
+
+function progress(bytesRead: number): number {
+  if (bytesRead === 0) throw new Fault("a file ended before its size");
+  return bytesRead;
+}
+
+function createReader(path: string, { start, end, verify }: { start: number; end: number; verify(now: Stats | undefined): Error | undefined }): Readable {
+  let fd: number | undefined;
+  let position = start;
+  return new Readable({
+    highWaterMark: READ_SIZE,
+    construct(done) {
+      open(path, "r", (err, opened) => {
+        if (err) return done(codeOf(err) === "ENOENT" ? verify(undefined) : err);
+        fd = opened;
+        fstat(opened, (err, now) => done(err ?? verify(now)));
+      });
+    },
+    read() {
+      const wanted = Math.min(READ_SIZE, end - position + 1);
+      if (wanted <= 0) return void this.push(null);
+      read(fd!, Buffer.allocUnsafeSlow(wanted), 0, wanted, position, (err, count, buffer) => {
+        if (err) return void this.destroy(err);
+        if (count === 0) return void this.destroy(new Fault("a file ended before its size"));
+        position += count;
+        this.push(buffer.subarray(0, count));
+      });
+    },
+    destroy(reason, done) {
+      if (fd === undefined) return done(reason);
+      close(fd, (err) => done(reason ?? err));
+    },
+  });
+}

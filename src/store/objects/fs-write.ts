@@ -1,0 +1,113 @@
+import { closeSync, fdatasync, openSync, renameSync, unlinkSync, write, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+import { storeErrors } from "../errors.ts";
+import { createDigester, digestOf } from "./digest.ts";
+import { codeOf, fromFs } from "./fs-errors.ts";
+import { type Folders, syncFolder } from "./fs-folders.ts";
+import type { PutOptions, Stored } from "./port.ts";
+
+/** Up to here a write goes straight to the page cache on this thread: a hop to the thread pool costs more. */
+const AT_ONCE = 128 * 1024;
+/** Bytes of a stream are gathered into writes of this size. */
+const GATHER = 256 * 1024;
+
+const fdatasyncAsync = promisify(fdatasync);
+const writeAsync = promisify(write);
+
+export interface Target {
+  key: string;
+  path: string;
+  temp: string;
+  folders: Folders;
+}
+
+export async function writeObject(target: Target, body: Uint8Array | AsyncIterable<Uint8Array>, options: PutOptions): Promise<Stored> {
+  const { maxBytes = Infinity, durable = true } = options;
+  if (body instanceof Uint8Array && body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
+  const fd = await ours(target, () => openSync(target.temp, "wx", 0o600));
+  try {
+    let stored: Stored;
+    try {
+      // An error of the source is not ours to translate: only what is done to the file goes through `ours`.
+      const write = (bytes: Uint8Array) => ours(target, () => writeAll(fd, bytes));
+      stored = body instanceof Uint8Array ? await writeBytes(write, body, options) : await writeStream(write, body, options, maxBytes);
+      if (durable) await ours(target, () => fdatasyncAsync(fd));
+    } finally {
+      closeSync(fd);
+    }
+    await ours(target, () => giveName(target, durable));
+    return stored;
+  } catch (err) {
+    removeQuietly(target.temp);
+    throw err;
+  }
+}
+
+async function ours<Result>({ key }: Target, step: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await step();
+  } catch (err) {
+    throw fromFs(err, key);
+  }
+}
+
+type Write = (bytes: Uint8Array) => Promise<void>;
+
+async function writeBytes(write: Write, bytes: Uint8Array, { digests }: PutOptions): Promise<Stored> {
+  await write(bytes);
+  return digestOf(bytes, digests);
+}
+
+/** The source is asked for its next chunk only when the one before is taken care of; chunks are copied, so it may reuse them. */
+async function writeStream(write: Write, body: AsyncIterable<Uint8Array>, { digests }: PutOptions, maxBytes: number): Promise<Stored> {
+  const digester = createDigester(digests);
+  const gathered = Buffer.allocUnsafeSlow(GATHER);
+  let used = 0;
+  for await (const chunk of body) {
+    digester.update(chunk);
+    if (digester.size > maxBytes) throw storeErrors.tooLarge({ maxBytes });
+    if (used + chunk.length > GATHER) {
+      await write(gathered.subarray(0, used));
+      used = 0;
+    }
+    if (chunk.length > GATHER) {
+      await write(chunk);
+    } else {
+      gathered.set(chunk, used);
+      used += chunk.length;
+    }
+  }
+  await write(gathered.subarray(0, used));
+  return digester.finish();
+}
+
+/** write(2) may take less than it was given, for example the last bytes before the disk is full; only the next one says so. */
+async function writeAll(fd: number, bytes: Uint8Array) {
+  for (let done = 0; done < bytes.length; ) {
+    const rest = bytes.length - done;
+    done += rest <= AT_ONCE ? writeSync(fd, bytes, done) : (await writeAsync(fd, bytes, done, rest, null)).bytesWritten;
+  }
+}
+
+async function giveName({ temp, path, folders }: Target, durable: boolean) {
+  const folder = dirname(path);
+  await folders.make(folder, durable);
+  try {
+    renameSync(temp, path);
+  } catch (err) {
+    if (codeOf(err) !== "ENOENT") throw err;
+    folders.forget(folder);
+    await folders.make(folder, durable);
+    renameSync(temp, path);
+  }
+  if (durable) await syncFolder(folder);
+}
+
+function removeQuietly(path: string) {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It has its name already, or the disk refuses this too: the sweep at the next start removes it.
+  }
+}

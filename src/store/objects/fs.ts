@@ -1,0 +1,66 @@
+import { constants, mkdirSync } from "node:fs";
+import { access, unlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { messageOf } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+import { codeOf, fromFs } from "./fs-errors.ts";
+import { createFolders } from "./fs-folders.ts";
+import { listObjects } from "./fs-list.ts";
+import { openObject } from "./fs-read.ts";
+import { createTempFiles, type TempFiles } from "./fs-temp.ts";
+import { writeObject } from "./fs-write.ts";
+import { checkKey, checkPrefix } from "./keys.ts";
+import type { ObjectStore } from "./port.ts";
+
+export interface FsObjectsOptions {
+  /** The folder; made when absent. Objects lie in it under their keys, what is being written in `.tmp`. */
+  folder: string;
+}
+
+/** Objects as files. A put is: temp file, fdatasync, rename, fsync of the folder. Throws StoreError when the folder cannot be used. */
+export async function openFsObjects({ folder }: FsObjectsOptions): Promise<ObjectStore> {
+  const root = resolve(folder);
+  const temps = await prepare(root);
+  const folders = createFolders(root);
+
+  return {
+    async put(key, body, options = {}) {
+      checkKey(key);
+      return writeObject({ key, path: join(root, key), temp: temps.next(), folders }, body, options);
+    },
+    async open(key) {
+      checkKey(key);
+      return openObject(join(root, key), key);
+    },
+    async delete(keys) {
+      for (const key of keys) checkKey(key);
+      for (const key of keys) await remove(join(root, key), key);
+      for (const parent of new Set(keys.map((key) => dirname(join(root, key))))) folders.prune(parent);
+    },
+    list(prefix, after) {
+      checkPrefix(prefix);
+      return listObjects(root, prefix, after);
+    },
+  };
+}
+
+async function prepare(root: string): Promise<TempFiles> {
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
+    const temps = createTempFiles(join(root, ".tmp"));
+    await temps.sweep();
+    return temps;
+  } catch (err) {
+    throw storeErrors.cannotOpen({ path: root, reason: messageOf(err) }, { cause: err });
+  }
+}
+
+async function remove(path: string, key: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (err) {
+    // Absent, below an object, or a folder of others' keys: in each case there is no such object.
+    if (!["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(err) ?? "")) throw fromFs(err, key);
+  }
+}

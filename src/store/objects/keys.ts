@@ -1,0 +1,28 @@
+import { storeErrors } from "../errors.ts";
+
+const MAX_KEY = 900;
+const MAX_WORD = 200;
+const WORD = /^[A-Za-z0-9_\-+=@~][A-Za-z0-9._\-+=@~]*$/;
+
+/** Throws StoreError badKey unless every driver can keep an object under this key. */
+export function checkKey(key: string): void {
+  const reason = problem(key);
+  if (reason) throw storeErrors.badKey({ key: JSON.stringify(key.slice(0, 120)), reason });
+}
+
+/** A prefix is a key that may stop anywhere, or nothing at all. */
+export function checkPrefix(prefix: string): void {
+  const whole = prefix.replace(/\/$/, "");
+  if (whole !== "") checkKey(whole);
+}
+
+function problem(key: string): string | undefined {
+  if (key === "") return "it is empty";
+  if (key.length > MAX_KEY) return `it has ${key.length} characters, at most ${MAX_KEY} fit`;
+  for (const word of key.split("/")) {
+    if (word === "") return "it has an empty word";
+    if (word.length > MAX_WORD) return `one of its words has ${word.length} characters, at most ${MAX_WORD} fit`;
+    if (!WORD.test(word)) return "it has a word with other characters, or one that begins with a dot";
+  }
+  return undefined;
+}

@@ -1,0 +1,86 @@
+/** Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped, but `spaced` tells that some stood before. */
+export interface Token {
+  kind: "atom" | "quoted" | "literal" | "<" | ">" | "@" | "," | ";" | ":" | ".";
+  /** The value: without quotes and escapes for "quoted", with brackets for "literal". */
+  text: string;
+  spaced: boolean;
+}
+
+const SPECIALS = new Set(["<", ">", "@", ",", ";", ":", "."]);
+const SPACE = new Set([" ", "\t", "\r", "\n"]);
+const MAX_COMMENT_DEPTH = 50;
+
+/** Undefined for an unclosed quote, comment or literal, or a character that has no place in an address field. Each character is looked at once. */
+export function tokenize(text: string): Token[] | undefined {
+  const tokens: Token[] = [];
+  let spaced = false;
+  for (let at = 0; at < text.length; ) {
+    const char = text[at]!;
+    if (SPACE.has(char)) {
+      spaced = true;
+      at++;
+      continue;
+    }
+    if (char === "(") {
+      const end = skipComment(text, at);
+      if (end === undefined) return undefined;
+      spaced = true;
+      at = end;
+      continue;
+    }
+    const read = readToken(text, at, char);
+    if (!read) return undefined;
+    tokens.push({ kind: read.kind, text: read.text, spaced });
+    spaced = false;
+    at = read.end;
+  }
+  return tokens;
+}
+
+function readToken(text: string, at: number, char: string): { kind: Token["kind"]; text: string; end: number } | undefined {
+  if (char === '"') return readQuoted(text, at);
+  if (char === "[") return readLiteral(text, at);
+  if (SPECIALS.has(char)) return { kind: char as Token["kind"], text: char, end: at + 1 };
+  let end = at;
+  while (end < text.length && isAtomChar(text.charCodeAt(end))) end++;
+  return end === at ? undefined : { kind: "atom", text: text.slice(at, end), end };
+}
+
+const NOT_IN_ATOMS = new Set([...'()<>[]:;@\\,."'].map((char) => char.charCodeAt(0)));
+
+/** Everything printable that is no special; RFC 6532 adds all of UTF-8 beyond ASCII, of which the C1 controls have no use. */
+const isAtomChar = (code: number) => code > 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f) && !NOT_IN_ATOMS.has(code);
+
+function readQuoted(text: string, open: number): { kind: "quoted"; text: string; end: number } | undefined {
+  let value = "";
+  let from = open + 1;
+  for (let at = from; at < text.length; at++) {
+    const char = text[at]!;
+    if (char === '"') return { kind: "quoted", text: value + text.slice(from, at), end: at + 1 };
+    if (char === "\r" || char === "\n" || char === "\0") return undefined;
+    if (char === "\\") {
+      value += text.slice(from, at);
+      from = ++at;
+      if (at < text.length && (text.charCodeAt(at) < 0x20 || text.charCodeAt(at) === 0x7f)) return undefined;
+    }
+  }
+  return undefined;
+}
+
+function readLiteral(text: string, open: number): { kind: "literal"; text: string; end: number } | undefined {
+  const close = text.indexOf("]", open);
+  if (close === -1) return undefined;
+  return { kind: "literal", text: text.slice(open, close + 1), end: close + 1 };
+}
+
+/** Comments nest (RFC 5322 3.2.2). */
+function skipComment(text: string, open: number): number | undefined {
+  let depth = 0;
+  for (let at = open; at < text.length; at++) {
+    const char = text[at]!;
+    if (char === "\\") at++;
+    else if (char === "(" && ++depth > MAX_COMMENT_DEPTH) return undefined;
+    else if (char === ")" && --depth === 0) return at + 1;
+  }
+  return undefined;
+}

@@ -1,0 +1,148 @@
+import { domainToASCII } from "node:url";
+import { tokenize, type Token } from "./address-tokens.ts";
+
+/** One mailbox of an address list (RFC 5322 3.4). */
+export interface Mailbox {
+  /** The display name, unquoted; "" when there is none. */
+  name: string;
+  /** `local@domain` as it goes on the wire: the domain in lower case and ASCII (A-labels), the local part quoted only where it must be. */
+  address: string;
+  local: string;
+  domain: string;
+}
+
+/**
+ * Reads what From, To, Cc, Bcc and Reply-To hold: mailboxes and groups (flattened), comments, quoted names and local parts, internationalised
+ * names, local parts (RFC 6532) and domains. Undefined when the text is not an address list. Empty list elements are skipped (RFC 5322 4.4).
+ */
+export function parseAddressList(text: string): Mailbox[] | undefined {
+  const tokens = tokenize(text);
+  if (!tokens) return undefined;
+  const found: Mailbox[] = [];
+  let inGroup = false;
+  for (let at = 0; at < tokens.length; ) {
+    const stop = words(tokens, at);
+    const kind = tokens[stop]?.kind;
+    if (kind === ":") {
+      if (inGroup || stop === at) return undefined;
+      inGroup = true;
+      at = stop + 1;
+      continue;
+    }
+    const element = readMailbox(tokens, at, stop);
+    if (!element) return undefined;
+    if (element.mailbox) found.push(element.mailbox);
+    const next = tokens[element.end]?.kind;
+    if (next === ";") {
+      if (!inGroup) return undefined;
+      inGroup = false;
+    } else if (next !== "," && next !== undefined) return undefined;
+    at = element.end + 1;
+  }
+  return inGroup ? undefined : found;
+}
+
+/** Exactly one mailbox: `a@b`, `Name <a@b>`, `"Name, with comma" <a@b>`. */
+export function parseMailbox(text: string): Mailbox | undefined {
+  const list = parseAddressList(text);
+  return list?.length === 1 ? list[0] : undefined;
+}
+
+/** A bare `local@domain`: no name, no brackets, no comments, no white space. */
+export function parseAddress(text: string): Mailbox | undefined {
+  const tokens = tokenize(text);
+  if (!tokens || tokens.some((token) => token.spaced) || /[\s()<>]$/.test(text)) return undefined;
+  const read = readAddrSpec(tokens, 0);
+  return read && read.end === tokens.length ? mailboxOf("", read.local, read.domain) : undefined;
+}
+
+/** What two spellings of one address share. Domains are caseless (RFC 5321 2.4), and so is every local part in practice. */
+export const addressKey = ({ local, domain }: Pick<Mailbox, "local" | "domain">): string => `${local.toLowerCase()}@${domain.toLowerCase()}`;
+
+export function sameAddress(a: string, b: string): boolean {
+  const [left, right] = [parseMailbox(a), parseMailbox(b)];
+  return left !== undefined && right !== undefined && addressKey(left) === addressKey(right);
+}
+
+/** The domain of an address as it stands in an envelope; "" for the null sender. */
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1).toLowerCase();
+
+function words(tokens: Token[], from: number): number {
+  let at = from;
+  while (tokens[at]?.kind === "atom" || tokens[at]?.kind === "quoted" || tokens[at]?.kind === ".") at++;
+  return at;
+}
+
+function readMailbox(tokens: Token[], from: number, stop: number): { mailbox?: Mailbox; end: number } | undefined {
+  const kind = tokens[stop]?.kind;
+  if (kind === "<") return readAngle(tokens, from, stop);
+  if (kind === "@") {
+    const read = readAddrSpec(tokens, from);
+    const mailbox = read && mailboxOf("", read.local, read.domain);
+    return mailbox && { mailbox, end: read.end };
+  }
+  return stop === from ? { end: stop } : undefined;
+}
+
+function readAngle(tokens: Token[], from: number, open: number): { mailbox: Mailbox; end: number } | undefined {
+  let at = open + 1;
+  // RFC 5322 4.4: an obsolete source route "@relay,@relay:" is accepted and dropped.
+  if (tokens[at]?.kind === "@") {
+    while (tokens[at] && tokens[at]!.kind !== ":" && tokens[at]!.kind !== ">") at++;
+    if (tokens[at]?.kind !== ":") return undefined;
+    at++;
+  }
+  const read = readAddrSpec(tokens, at);
+  if (!read || tokens[read.end]?.kind !== ">") return undefined;
+  const mailbox = mailboxOf(phrase(tokens.slice(from, open)), read.local, read.domain);
+  return mailbox && { mailbox, end: read.end + 1 };
+}
+
+function readAddrSpec(tokens: Token[], from: number): { local: string; domain: string; end: number } | undefined {
+  const at = words(tokens, from);
+  if (tokens[at]?.kind !== "@") return undefined;
+  const local = dotted(tokens.slice(from, at));
+  if (local === undefined) return undefined;
+  if (tokens[at + 1]?.kind === "literal") return { local, domain: tokens[at + 1]!.text, end: at + 2 };
+  const end = words(tokens, at + 1);
+  const parts = tokens.slice(at + 1, end);
+  if (parts.some((token) => token.kind === "quoted")) return undefined;
+  const domain = dotted(parts);
+  return domain === undefined ? undefined : { local, domain, end };
+}
+
+/** `word *("." word)`; RFC 5322 4.4 allows white space around the dots, never two words side by side. */
+function dotted(tokens: Token[]): string | undefined {
+  if (tokens.length % 2 === 0) return undefined;
+  const joined = tokens.every((token, i) => (token.kind === ".") === (i % 2 === 1));
+  return joined ? tokens.map((token) => token.text).join("") : undefined;
+}
+
+const phrase = (tokens: Token[]) => tokens.map((token, i) => (token.spaced && i > 0 ? " " : "") + token.text).join("").trim();
+
+/** RFC 5321 4.5.3.1.3: a path has 256 octets, the angle brackets among them. */
+const MAX_ADDRESS = 254;
+
+function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | undefined {
+  const domain = canonicalDomain(rawDomain);
+  if (domain === undefined || local === "" || hasControl(local)) return undefined;
+  const address = `${quoteLocal(local)}@${domain}`;
+  return Buffer.byteLength(address) > MAX_ADDRESS ? undefined : { name, address, local, domain };
+}
+
+const hasControl = (text: string) => /\p{Cc}/u.test(text);
+
+/** RFC 5321 4.1.2: only what is no dot-string needs quotes. */
+function quoteLocal(local: string): string {
+  if (/^[\w!#$%&'*+\-/=?^`{|}~\u0080-\uffff]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\uffff]+)*$/.test(local)) return local;
+  return `"${local.replace(/["\\]/g, "\\$&")}"`;
+}
+
+/** Lower case, A-labels, every label of letters, digits, hyphens and underscores; an address literal as it stands. */
+export function canonicalDomain(domain: string): string | undefined {
+  if (domain.startsWith("[")) return /^\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-f:.]{2,45})\]$/i.test(domain) ? domain : undefined;
+  // oxlint-disable-next-line no-control-regex -- the ASCII range.
+  const ascii = /^[\x00-\x7f]*$/.test(domain) ? domain.toLowerCase() : domainToASCII(domain);
+  if (ascii === "" || ascii.length > 253) return undefined;
+  return ascii.split(".").every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label)) ? ascii : undefined;
+}

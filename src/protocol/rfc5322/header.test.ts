@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { createHeaderEnd, headerValue, headerValues, readHeader, type HeaderField } from "./header.ts";
+
+function fieldsOf(text: string | Buffer): HeaderField[] {
+  const reading = readHeader(Buffer.from(text as string));
+  assert.ok(reading.ok);
+  return reading.fields;
+}
+
+test("fields keep order and case, values are unfolded and trimmed", () => {
+  assert.deepEqual(fieldsOf("Subject:  two\r\n  lines\r\nX-Odd :y\r\nsubject:again\r\n"), [
+    ["Subject", "two  lines"],
+    ["X-Odd", "y"],
+    ["subject", "again"],
+  ]);
+});
+
+test("bare LF line ends are read like CRLF", () => {
+  assert.deepEqual(fieldsOf("A: 1\nB: 2\n\t3\n"), [["A", "1"], ["B", "2\t3"]]);
+});
+
+test("a line that is no field is left out with its continuation, the next field is not lost", () => {
+  assert.deepEqual(fieldsOf("no colon here\r\n and more\r\n: empty name\r\nbad name: x\r\nÜ: y\r\nGood: 1"), [["Good", "1"]]);
+});
+
+test("UTF-8 is read as UTF-8, other octets as Latin-1, each field for itself", () => {
+  const block = Buffer.concat([Buffer.from("A: grün\r\n"), Buffer.from("B: gr\xfcn\r\n", "latin1"), Buffer.from("C: 日本\r\n")]);
+  assert.deepEqual(fieldsOf(block), [["A", "grün"], ["B", "grün"], ["C", "日本"]]);
+});
+
+test("NUL and stray CR become a space, so that no consumer trips over them", () => {
+  assert.deepEqual(fieldsOf("A: x\0y\rz\r\n"), [["A", "x y z"]]);
+});
+
+test("names are compared without regard to case", () => {
+  const fields = fieldsOf("Received: a\r\nRECEIVED: b\r\nTo: c\r\n");
+  assert.deepEqual(headerValues(fields, "received"), ["a", "b"]);
+  assert.equal(headerValue(fields, "TO"), "c");
+  assert.equal(headerValue(fields, "Cc"), undefined);
+});
+
+test("limits are refused by name: 10,000 fields pass, one more does not", () => {
+  const block = Buffer.from("X-A: 1\r\n".repeat(10_000));
+  const reading = readHeader(block);
+  assert.ok(reading.ok && reading.fields.length === 10_000);
+  assert.deepEqual(readHeader(Buffer.concat([block, Buffer.from("X: 1\r\n")])), { ok: false, why: "the header section has more than 10000 fields" });
+  assert.deepEqual(readHeader(Buffer.alloc(1024 * 1024 + 1, "a")), { ok: false, why: "the header section is larger than 1048576 bytes" });
+});
+
+test("hostile blocks of a megabyte take the time of a megabyte", () => {
+  for (const piece of ["\r", "\n ", "\r\n\t", ":", "a", "a:\r", "\0", " "]) {
+    const block = Buffer.from(piece.repeat(Math.floor((1024 * 1024) / piece.length)));
+    const started = performance.now();
+    readHeader(block);
+    assert.ok(performance.now() - started < 1000, JSON.stringify(piece));
+  }
+});
+
+test("any octets are read without an exception", () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readHeader(bytes)));
+  fc.assert(fc.property(fc.stringMatching(/^[a: \t\r\n\0]{0,60}$/), (text) => void readHeader(Buffer.from(text))));
+});
+
+test("what was written comes back", () => {
+  const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,20}$/);
+  const value = fc.stringMatching(/^[!-~]([ -~]{0,30}[!-~])?$/);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(name, value), { maxLength: 10 }), (fields) => {
+      assert.deepEqual(fieldsOf(fields.map(([n, v]) => `${n}: ${v}\r\n`).join("")), fields);
+    }),
+  );
+});
+
+test("the header section ends at the first empty line, however the message is cut", () => {
+  const end = (text: string, size: number) => {
+    const scan = createHeaderEnd();
+    for (let at = 0; at < text.length; at += size) {
+      const found = scan.push(Buffer.from(text.slice(at, at + size), "latin1"));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  for (const [text, expected] of [
+    ["A: 1\r\n\r\nbody", 6],
+    ["A: 1\n\nbody", 5],
+    ["A: 1\n\r\nbody", 5],
+    ["A: 1\r\n\nbody", 6],
+    ["\r\nbody", 0],
+    ["\nbody", 0],
+    ["A: 1\r\nB: 2\r\n", undefined],
+    ["", undefined],
+    ["A: \r\r\n\r\n", 6],
+  ] as const) {
+    for (let size = 1; size <= text.length; size++) assert.equal(end(text, size), expected, `${JSON.stringify(text)} by ${size}`);
+  }
+});

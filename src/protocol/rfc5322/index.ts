@@ -1,0 +1,3 @@
+export * from "./address.ts";
+export * from "./header.ts";
+export * from "./message-id.ts";

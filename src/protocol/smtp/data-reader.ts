@@ -1,0 +1,92 @@
+/**
+ * The receiving half of DATA (RFC 5321 4.1.1.4, 4.5.2): finds the end, removes the stuffed dots and insists on CRLF.
+ *
+ * The end is `CRLF . CRLF` and nothing like it. A CR or LF that stands alone makes the message refusable (`stray`): servers disagree on
+ * what such bytes end, and that disagreement is what SMTP smuggling lives on (CVE-2023-51764). Reading goes on to the real end, so that
+ * the client gets one answer to one message.
+ */
+export interface DataReader {
+  /** Takes the next bytes. The content is a part of `chunk`, whose bytes may be moved. `rest`, once the end was seen, is what follows it. */
+  push(chunk: Buffer): { content: Buffer; rest?: Buffer };
+  readonly stray: "CR" | "LF" | undefined;
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
+const DOT = 0x2e;
+
+const LINE_START = 0;
+const AFTER_DOT = 1;
+const AFTER_DOT_CR = 2;
+const IN_LINE = 3;
+const AFTER_CR = 4;
+
+export function createDataReader(): DataReader {
+  let state = LINE_START;
+  let stray: "CR" | "LF" | undefined;
+
+  function push(chunk: Buffer): { content: Buffer; rest?: Buffer } {
+    // Content is compacted in place: as long as no dot was removed, `to` runs along with `at` and nothing is written.
+    let to = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at]!;
+      if (state === IN_LINE) {
+        if (byte === CR) state = AFTER_CR;
+        else if (byte === LF) stray ??= "LF";
+      } else if (state === LINE_START) {
+        if (byte === DOT) {
+          state = AFTER_DOT;
+          continue;
+        }
+        state = lineByte(byte);
+      } else if (state === AFTER_CR) {
+        if (byte === LF) state = LINE_START;
+        else {
+          stray ??= "CR";
+          state = lineByte(byte);
+        }
+      } else if (state === AFTER_DOT) {
+        // RFC 5321 4.5.2: a leading dot is either the end or a stuffed one; gone it is in both cases.
+        if (byte === CR) {
+          state = AFTER_DOT_CR;
+          continue;
+        }
+        state = lineByte(byte);
+      } else {
+        if (byte === LF) {
+          state = LINE_START;
+          return { content: chunk.subarray(0, to), rest: chunk.subarray(at + 1) };
+        }
+        stray ??= "CR";
+        state = lineByte(byte);
+      }
+      if (to !== at) chunk[to] = byte;
+      to++;
+    }
+    return { content: chunk.subarray(0, to) };
+  }
+
+  /** The state after a byte inside a line. A stray LF does not begin a line: the dot after it is content. */
+  function lineByte(byte: number): number {
+    if (byte === LF) stray ??= "LF";
+    return byte === CR ? AFTER_CR : IN_LINE;
+  }
+
+  return {
+    push,
+    get stray() {
+      return stray;
+    },
+  };
+}
+
+/** Whether a piece of a command stream, which follows `before`, has a CR or LF that stands alone (RFC 5321 2.3.8). A final CR may still get its LF. */
+export function hasStrayLineEnd(before: string, chunk: Buffer): boolean {
+  let previous = before === "" ? LF : before.charCodeAt(before.length - 1);
+  if (previous !== CR && chunk.indexOf(LF) === -1 && chunk.indexOf(CR) === -1) return false;
+  for (const byte of chunk) {
+    if ((byte === LF) !== (previous === CR)) return true;
+    previous = byte;
+  }
+  return false;
+}

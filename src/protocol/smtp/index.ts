@@ -1,0 +1,2 @@
+export * from "./data-reader.ts";
+export * from "./received.ts";

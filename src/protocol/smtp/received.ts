@@ -1,0 +1,34 @@
+/** What a server writes on top of a message it takes (RFC 5321 4.4). */
+export interface ReceivedFacts {
+  helo: string;
+  ip: string;
+  /** Our own name. */
+  by: string;
+  /** "ESMTP", "ESMTPS", "UTF8SMTP" ... (RFC 3848, RFC 6531). */
+  protocol: string;
+  id: string;
+  /** Named only where there is one recipient: the others' addresses are nobody's business. */
+  recipient?: string;
+  at: Date;
+}
+
+/** The field with its line end, folded. */
+export function receivedField({ helo, ip, by, protocol, id, recipient, at }: ReceivedFacts): string {
+  const forClause = recipient === undefined ? "" : `\r\n\tfor <${harmless(recipient)}>`;
+  return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
+}
+
+/** The client chose these words: nothing in them may end the clause, open a comment or begin a line. */
+const harmless = (text: string) => text.replace(/[^A-Za-z0-9.:@_+=\-[\]\u00a0-\uffff]/g, "?").slice(0, 300);
+
+const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${harmless(ip)}]` : `[${harmless(ip)}]`);
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** RFC 5322 3.3, in UTC. */
+export function rfc5322Date(at: Date): string {
+  const two = (n: number) => String(n).padStart(2, "0");
+  const time = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())}`;
+  return `${DAYS[at.getUTCDay()]}, ${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()} ${time} +0000`;
+}

@@ -52,6 +52,8 @@ export interface Outcome {
 export interface EmailOutcome extends Outcome {
   /** The reason given to setReject(), as given. */
   rejected?: string;
+  /** Resolves when the handler's waitUntil() work has ended too: a reply may be sent from there after the answer. */
+  ended: Promise<void>;
 }
 
 export interface ThrownException {

@@ -1,0 +1,5 @@
+/** The workerd package ships no types. It is CommonJS, so its default export arrives one level down. */
+declare module "workerd" {
+  const workerd: { default: string; compatibilityDate: string; version: string };
+  export default workerd;
+}

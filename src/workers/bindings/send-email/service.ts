@@ -1,0 +1,27 @@
+import { UserError, type Log } from "../../../kernel/index.ts";
+import type { BuiltMail, SendEmailPort } from "../../ports.ts";
+import { readJson, sendError, sendJson } from "../http.ts";
+import type { BindingServices } from "../service.ts";
+
+/** 25 MiB of attachments in base64 and JSON, and something over: the mail room applies the exact limits. */
+const BUILT_LIMIT = 36 * 1024 * 1024;
+
+/** The server's side of `env.X.send()`: passes what the worker sent to the mail room. */
+export function createSendEmailService({ port, log }: { port: SendEmailPort; log: Log }): BindingServices["sendEmail"] {
+  return {
+    async handle(request, response, { script, binding }) {
+      const { pathname, searchParams } = new URL(request.url ?? "/", "http://send-email");
+      const caller = { script: script.name, binding };
+      try {
+        const result =
+          pathname === "/raw"
+            ? await port.sendRaw(caller, { from: searchParams.get("from") ?? "", to: searchParams.get("to"), raw: request })
+            : await port.sendBuilt(caller, (await readJson(request, BUILT_LIMIT)) as BuiltMail);
+        sendJson(response, 200, result);
+      } catch (err) {
+        if (!(err instanceof UserError)) log.error({ err, script: script.name, binding: binding.name }, "send failed");
+        sendError(response, err);
+      }
+    },
+  };
+}

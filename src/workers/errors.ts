@@ -1,0 +1,34 @@
+import { defineErrors } from "../kernel/index.ts";
+
+/** Everything that can be wrong with a worker or with what is asked of one. */
+export const workerErrors = defineErrors("workers", {
+  scriptRefused: {
+    code: 10021,
+    http: 400,
+    message: "The worker {script} could not be started: {reason}",
+    fix: "Correct the code and deploy again; the version that was running goes on running.",
+  },
+  scriptMissing: { code: 10007, http: 404, message: "This Worker does not exist on your account.", fix: "Deploy {script} first." },
+  runtimeMissing: {
+    code: 10001,
+    http: 500,
+    message: "workerd, the worker runtime, cannot be run: {reason}",
+    fix: "Run `npm ci` again without --omit=optional: workerd ships as an optional package for each platform.",
+  },
+  closing: { code: 10013, http: 503, smtp: 421, enhanced: "4.3.2", message: "The server is shutting down.", fix: "Try again in a moment." },
+  tooManyProcesses: {
+    code: 10013,
+    http: 503,
+    smtp: 451,
+    enhanced: "4.3.2",
+    message: "All {count} worker processes are busy.",
+    fix: "Try again, or raise the limit on worker processes.",
+  },
+  badModuleName: { code: 10021, http: 400, message: "The module name {module} is reserved.", fix: "Rename the module." },
+  moduleKindUnsupported: {
+    code: 10021,
+    http: 400,
+    message: "{script} is in service-worker format and imports {module}: only ES modules can import text, data and wasm files.",
+    fix: "Export a default object from the main module: `export default { async email(message, env, ctx) {} }`.",
+  },
+});

@@ -1,0 +1,69 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { chmodSync } from "node:fs";
+import { messageOf, type Log } from "../../kernel/index.ts";
+import { readJson, sendError } from "../bindings/http.ts";
+import type { BindingServices } from "../bindings/service.ts";
+import type { Binding, WorkerScript } from "../scripts/script.ts";
+import { isRemote, SERVICE_HEADER, serviceName, TAIL_SERVICE } from "./capnp.ts";
+import type { TraceItem } from "./tail-items.ts";
+
+export interface BindingServerOptions {
+  script: WorkerScript;
+  services: BindingServices;
+  socket: string;
+  onTail(items: TraceItem[]): void;
+  /** Called for every request: the worker is alive and has been given something to do. */
+  onActivity(): void;
+  log: Log;
+}
+
+/** A tail batch echoes logs, which workerd bounds to 256 KB an invocation. */
+const TAIL_LIMIT = 8 * 1024 * 1024;
+/** Request metadata of R2 travels in headers. */
+const MAX_HEADER_BYTES = 256 * 1024;
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** Serves the bindings of one worker process, and takes its tail. The table of what may be called is fixed when the process starts. */
+export async function startBindingServer({ script, services, socket, onTail, onActivity, log }: BindingServerOptions): Promise<Server> {
+  const table = new Map<string, Handle>(script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]));
+  table.set(TAIL_SERVICE, async (request, response) => {
+    const items = (await readJson(request, TAIL_LIMIT)) as TraceItem[];
+    response.writeHead(204).end();
+    onTail(items);
+  });
+
+  return listen(socket, { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false }, (request, response) => {
+    onActivity();
+    // A forged header arrives joined to ours by a comma and so names nothing.
+    const name = String(request.headers[SERVICE_HEADER]);
+    const handle = table.get(name);
+    if (handle === undefined) return void response.writeHead(403).end("no such binding");
+    handle(request, response).catch((err: unknown) => {
+      log.error({ err, script: script.name, binding: name }, `binding failed: ${messageOf(err)}`);
+      sendError(response, err);
+    });
+  });
+}
+
+function handlerOf(binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "send_email" }>, script: WorkerScript, services: BindingServices): Handle {
+  switch (binding.type) {
+    case "kv_namespace":
+      return (request, response) => services.kv.handle(request, response, { script, binding });
+    case "r2_bucket":
+      return (request, response) => services.r2.handle(request, response, { script, binding });
+    case "d1":
+      return (request, response) => services.d1.handle(request, response, { script, binding });
+    case "send_email":
+      return (request, response) => services.sendEmail.handle(request, response, { script, binding });
+  }
+}
+
+/** An HTTP server on a unix socket that the worker process, whoever it runs as, can connect to: its folder is closed to everyone else. */
+export async function listen(socket: string, options: { maxHeaderSize?: number; requireHostHeader?: boolean }, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<Server> {
+  // workerd keeps its connections; the server must not close one at the moment it is used again.
+  const server = createServer({ ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true }, handler);
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socket, resolve));
+  chmodSync(socket, 0o666);
+  return server;
+}

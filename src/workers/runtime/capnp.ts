@@ -1,0 +1,135 @@
+import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
+import { MAIL, SEND_EMAIL, type InsideModules } from "./inside-modules.ts";
+
+/** The sockets of one worker process, all in its own folder. */
+export interface Sockets {
+  /** workerd listens: messages for the email handler. */
+  mail: string;
+  /** workerd listens: requests for the fetch handler. */
+  http: string;
+  /** We listen: bindings, actions and tail. */
+  bindings: string;
+  /** We listen: everything the worker fetches. */
+  egress: string;
+}
+
+export interface RunFolder {
+  /** File name in the process folder -> content. */
+  files: Map<string, string | Uint8Array>;
+}
+
+/** The header by which the server knows which of the process's bindings is speaking. Only names it configured itself are honoured. */
+export const SERVICE_HEADER = "x-reelpost-service";
+export const TAIL_SERVICE = "tail";
+
+const ENTRY = "__reelpost_entry.js";
+
+/** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
+export function generateConfig(script: WorkerScript, inside: InsideModules, sockets: Sockets, heapMb: number): RunFolder {
+  const files = new Map<string, string | Uint8Array>();
+  const embed = (content: string | Uint8Array) => {
+    const name = `f${files.size}`;
+    files.set(name, content);
+    return `embed ${text(name)}`;
+  };
+  const remote = (name: string, address: string, options: string) => `(name = ${text(name)}, external = (address = ${text(`unix:${address}`)}, http = (${options})))`;
+  const binding = (name: string) => remote(name, sockets.bindings, `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]`);
+
+  const services = [
+    `(name = "user", worker = (${userWorker(script, inside, embed)}))`,
+    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [(name = "tail.js", esModule = ${embed(inside.tail)})], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
+    remote("egress", sockets.egress, "style = proxy"),
+    binding(TAIL_SERVICE),
+    ...script.bindings.filter(isRemote).map((each) => binding(serviceName(each))),
+  ];
+  const mailTarget = script.format === "modules" ? `(name = "user", entrypoint = "ReelpostMail")` : `"user"`;
+  const extension = inside.internal.map(({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`);
+  files.set("config.capnp", `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  v8Flags = [${text(`--max-heap-size=${heapMb}`)}],
+  services = [
+    ${services.join(",\n    ")} ],
+  sockets = [
+    (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = ${mailTarget}),
+    (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (), service = "user") ],
+  extensions = [(modules = [${extension.join(", ")}])],
+);
+`);
+  return { files };
+}
+
+type Embed = (content: string | Uint8Array) => string;
+
+function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): string {
+  return [
+    `compatibilityDate = ${text(script.compatibilityDate)}`,
+    `compatibilityFlags = [${script.compatibilityFlags.map(text).join(", ")}]`,
+    script.format === "modules" ? `modules = [${moduleList(script, inside, embed)}]` : `serviceWorkerScript = ${embed(inside.serviceWorker() + mainSource(script))}`,
+    `bindings = [${script.bindings.map((binding) => bindingConfig(binding)).join(", ")}]`,
+    `globalOutbound = "egress"`,
+    `tails = ["observer"]`,
+  ].join(", ");
+}
+
+/** The first module is the worker: ours, which passes on all that the user's main module exports and adds the mail entrypoint. */
+function moduleList(script: WorkerScript, inside: InsideModules, embed: Embed): string {
+  const main = text(specifier(script.main));
+  const entry = `import { mailEntrypoint } from ${text(MAIL)};
+import * as user from ${main};
+export * from ${main};
+export default user.default;
+export const ReelpostMail = mailEntrypoint(user.default);
+`;
+  return [
+    `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
+    ...inside.beside.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`),
+    ...script.modules.map((module) => `(name = ${text(module.name)}, ${MODULE_FIELD[module.kind]} = ${embed(module.content)})`),
+  ].join(", ");
+}
+
+const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
+
+function mainSource(script: WorkerScript): string {
+  const main = script.modules.find((module) => module.name === script.main);
+  return typeof main?.content === "string" ? main.content : Buffer.from(main?.content ?? []).toString("utf8");
+}
+
+const MODULE_FIELD: Record<WorkerModule["kind"], string> = {
+  esm: "esModule",
+  cjs: "commonJsModule",
+  text: "text",
+  data: "data",
+  wasm: "wasm",
+  json: "json",
+};
+
+type RemoteBinding = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "send_email" }>;
+
+export const isRemote = (binding: Binding): binding is RemoteBinding =>
+  binding.type === "kv_namespace" || binding.type === "r2_bucket" || binding.type === "d1" || binding.type === "send_email";
+
+/** Names a binding in the process's configuration: by the name the code uses, which is unique. */
+export const serviceName = (binding: RemoteBinding) => `${binding.type}:${binding.name}`;
+
+function bindingConfig(binding: Binding): string {
+  const name = `name = ${text(binding.name)}`;
+  switch (binding.type) {
+    case "plain_text":
+    case "secret_text":
+      return `(${name}, text = ${text(binding.text)})`;
+    case "json":
+      return `(${name}, json = ${text(JSON.stringify(binding.json))})`;
+    case "kv_namespace":
+      return `(${name}, kvNamespace = ${text(serviceName(binding))})`;
+    case "r2_bucket":
+      return `(${name}, r2Bucket = ${text(serviceName(binding))})`;
+    case "d1":
+      return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
+    case "send_email":
+      return `(${name}, wrapped = (moduleName = ${text(SEND_EMAIL)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
+  }
+}
+
+/** A Cap'n Proto text literal: JSON's escapes but for \u, which it lacks; text beyond ASCII stands as UTF-8. */
+export const text = (value: string): string =>
+  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) => (hex === undefined ? escape : `\\x${hex}`));

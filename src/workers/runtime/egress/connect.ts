@@ -1,0 +1,76 @@
+import { lookup as dnsLookup } from "node:dns/promises";
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { EgressCheck } from "./policy.ts";
+
+export type Lookup = (host: string) => Promise<string[]>;
+
+export const systemLookup: Lookup = async (host) => (await dnsLookup(host, { all: true })).map(({ address }) => address);
+
+/** Refused by policy: the worker is told why. */
+export class EgressRefused extends Error {}
+/** Not reachable: `status` is what the hosted service answers in such a case. */
+export class EgressFailed extends Error {
+  readonly status: 521 | 522 | 530;
+  constructor(status: 521 | 522 | 530, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 15_000;
+
+export interface Target {
+  host: string;
+  port: number;
+  tls: boolean;
+}
+
+/**
+ * Connects to the first address of the host that policy allows. The address that was checked is the one connected to: a name that
+ * resolves to something else a moment later gains nothing.
+ */
+export async function connectTo({ host, port, tls }: Target, { check, lookup }: { check: EgressCheck; lookup: Lookup }): Promise<Socket> {
+  const bare = host.replace(/^\[(.*)\]$/, "$1");
+  const addresses = isIP(bare) ? [bare] : await resolve(bare, lookup);
+  const refusals = addresses.map((address) => check(address, port));
+  const allowed = addresses.filter((_, i) => refusals[i] === undefined);
+  if (allowed.length === 0) throw new EgressRefused(`fetch to ${host}:${port} is refused: ${refusals[0]}`);
+  let last: unknown;
+  for (const address of allowed.slice(0, 4)) {
+    try {
+      return await open(address, port, tls ? bare : undefined);
+    } catch (err) {
+      last = err;
+    }
+  }
+  throw last;
+}
+
+async function resolve(host: string, lookup: Lookup): Promise<string[]> {
+  try {
+    const addresses = await lookup(host);
+    if (addresses.length > 0) return addresses;
+  } catch (err) {
+    throw new EgressFailed(530, `${host} cannot be resolved`, { cause: err });
+  }
+  throw new EgressFailed(530, `${host} has no address`);
+}
+
+function open(address: string, port: number, servername: string | undefined): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const options = { host: address, port, noDelay: true };
+    const socket = servername === undefined ? connect(options) : connectTls({ ...options, ...(isIP(servername) ? {} : { servername }), ALPNProtocols: ["http/1.1"] });
+    const timer = setTimeout(() => socket.destroy(new EgressFailed(522, `${address}:${port} did not answer in ${CONNECT_TIMEOUT_MS / 1000} s`)), CONNECT_TIMEOUT_MS);
+    socket.once(servername === undefined ? "connect" : "secureConnect", () => {
+      clearTimeout(timer);
+      socket.removeListener("error", fail);
+      resolve(socket);
+    });
+    const fail = (err: Error) => {
+      clearTimeout(timer);
+      reject(err instanceof EgressFailed ? err : new EgressFailed(521, `${address}:${port}: ${err.message}`, { cause: err }));
+    };
+    socket.once("error", fail);
+  });
+}

@@ -1,0 +1,123 @@
+import { request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { messageOf } from "../../../kernel/index.ts";
+import { listen } from "../binding-server.ts";
+import { ACTIONS_HOST } from "../inside/shared.ts";
+import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type Target } from "./connect.ts";
+import type { EgressCheck } from "./policy.ts";
+
+export interface EgressProxyOptions {
+  socket: string;
+  check: EgressCheck;
+  lookup?: Lookup;
+  /** Requests to the actions host: a live message's forward() and reply(). */
+  actions(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  onActivity(): void;
+  /** Connections one worker may have open at once. */
+  maxConnections?: number;
+}
+
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
+
+/**
+ * The only way out of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()` as CONNECT.
+ * TLS is ours to make, so a worker's https request arrives here in clear over its own unix socket.
+ */
+export async function startEgressProxy({ socket, check, lookup = systemLookup, actions, onActivity, maxConnections = 256 }: EgressProxyOptions): Promise<Server> {
+  let open = 0;
+  const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
+    if (open >= maxConnections) throw new EgressRefused(`a worker may have ${maxConnections} connections open at once`);
+    open++;
+    leaving.once("close", () => open--);
+  };
+
+  const server = await listen(socket, { requireHostHeader: false, maxHeaderSize: 256 * 1024 }, (request, response) => {
+    onActivity();
+    const url = parse(request.url);
+    if (url?.hostname === ACTIONS_HOST) return void withPath(request, url, () => actions(request, response)).catch((err: unknown) => answer(response, err));
+    forward(request, response, url).catch((err: unknown) => answer(response, err));
+  });
+  server.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
+    onActivity();
+    tunnel(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
+  });
+  server.on("upgrade", (request: IncomingMessage, client: Duplex, head: Buffer) => {
+    onActivity();
+    upgrade(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 502 Bad Gateway\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
+  });
+  return server;
+
+  async function forward(request: IncomingMessage, response: ServerResponse, url: URL | undefined) {
+    if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
+    enter(response);
+    const connection = await connectTo(targetOf(url), { check, lookup });
+    const outgoing = httpRequest({ method: request.method, path: url.pathname + url.search, headers: endToEnd(request, url.host), setHost: false, createConnection: () => connection });
+    response.once("close", () => outgoing.destroy());
+    const answered = new Promise<IncomingMessage>((resolve, reject) => outgoing.once("response", resolve).once("error", reject));
+    answered.catch(() => {});
+    pipeline(request, outgoing).catch(() => {});
+    const incoming = await answered.catch((err: unknown) => {
+      throw new EgressFailed(521, `${url.host}: ${messageOf(err)}`, { cause: err });
+    });
+    response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, pairs(incoming.rawHeaders));
+    await pipeline(incoming, response);
+  }
+
+  async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer) {
+    const url = new URL(`tcp://${request.url}`);
+    enter(client);
+    const connection = await connectTo({ host: url.hostname, port: Number(url.port), tls: false }, { check, lookup });
+    client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    await joined(client, connection, head);
+  }
+
+  async function upgrade(request: IncomingMessage, client: Duplex, head: Buffer) {
+    const url = parse(request.url);
+    if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
+    enter(client);
+    const connection = await connectTo(targetOf(url), { check, lookup });
+    const lines = pairs(request.rawHeaders, (name) => name === "connection" || name === "upgrade").map(([name, value]) => `${name}: ${value}`);
+    connection.write(`${[`${request.method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, ...lines].join("\r\n")}\r\n\r\n`, "latin1");
+    await joined(client, connection, head);
+  }
+}
+
+function parse(text: string | undefined): URL | undefined {
+  const url = URL.canParse(text ?? "") ? new URL(text!) : undefined;
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
+}
+
+const targetOf = (url: URL): Target => ({ host: url.hostname, port: Number(url.port) || (url.protocol === "https:" ? 443 : 80), tls: url.protocol === "https:" });
+
+/** The actions host sees a request as any server does: with the path alone. */
+async function withPath(request: IncomingMessage, url: URL, then: () => Promise<void>): Promise<void> {
+  request.url = url.pathname + url.search;
+  await then();
+}
+
+/** Raw headers as pairs, without those that speak of one connection only (RFC 9110 7.6.1). */
+function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
+  const list: [string, string][] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (!HOP_BY_HOP.has(name) || keep(name)) list.push([rawHeaders[i]!, rawHeaders[i + 1]!]);
+  }
+  return list;
+}
+
+function endToEnd(request: IncomingMessage, host: string): string[] {
+  const headers = pairs(request.rawHeaders).filter(([name]) => name.toLowerCase() !== "host");
+  return ["Host", host, ...headers.flat()];
+}
+
+async function joined(client: Duplex, connection: Duplex, head: Buffer): Promise<void> {
+  if (head.length > 0) connection.write(head);
+  await Promise.allSettled([pipeline(client, connection), pipeline(connection, client)]);
+}
+
+function answer(response: ServerResponse, err: unknown): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const status = err instanceof EgressRefused ? 403 : err instanceof EgressFailed ? err.status : 502;
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "x-reelpost-egress": status === 403 ? "refused" : "failed" }).end(`${messageOf(err)}\n`);
+}

@@ -1,0 +1,63 @@
+import { buildSync } from "esbuild";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The code of `inside/`, ready for workerd. */
+export interface InsideModules {
+  /** Modules that join the user's own, under names a user will not choose. */
+  beside: { name: string; source: string }[];
+  /** Internal extension modules. */
+  internal: { name: string; source: string }[];
+  /** What runs ahead of a script in service-worker format. Made when first asked for. */
+  serviceWorker(): string;
+  /** The tail worker. */
+  tail: string;
+}
+
+export const SHARED = "./__reelpost_shared.js";
+const MESSAGE = "./__reelpost_message.js";
+export const MAIL = "./__reelpost_mail.js";
+export const SEND_EMAIL = "reelpost-internal:send-email";
+const SHARED_INTERNAL = "reelpost-internal:shared";
+
+export function loadInsideModules(): InsideModules {
+  const folder = readFolder();
+  const read = (name: string) => folder.get(name) ?? "";
+  let prelude: string | undefined;
+  return {
+    beside: [
+      { name: SHARED, source: read("shared") },
+      { name: MESSAGE, source: importing(read("message")) },
+      { name: MAIL, source: importing(read("mail-entry")) },
+    ],
+    internal: [
+      { name: SHARED_INTERNAL, source: read("shared") },
+      { name: "cloudflare-internal:email", source: importing(read("cloudflare-email"), SHARED_INTERNAL) },
+      { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
+    ],
+    serviceWorker: () => (prelude ??= bundlePrelude()),
+    tail: read("tail"),
+  };
+}
+
+/** The files of `inside/` by name: as emitted in the published package; in a checkout, one call of esbuild takes their types off. */
+function readFolder(): Map<string, string> {
+  const names = ["shared", "message", "mail-entry", "cloudflare-email", "send-email", "tail"];
+  if (PUBLISHED) return new Map(names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]));
+  const { outputFiles } = buildSync({ entryPoints: names.map(fileOf), outdir: "/", bundle: false, format: "esm", target: "es2024", write: false });
+  return new Map(outputFiles.map((file) => [basename(file.path, ".js"), file.text]));
+}
+
+const PUBLISHED = import.meta.url.endsWith(".js");
+const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISHED ? "js" : "ts"}`, import.meta.url));
+
+// The files import each other by path; inside workerd a user's module and an internal one go by different names.
+const importing = (source: string, shared = SHARED) =>
+  source.replace(/"\.\/shared\.(ts|js)"/, JSON.stringify(shared)).replace(/"\.\/message\.(ts|js)"/, JSON.stringify(MESSAGE));
+
+/** A script has no imports: the prelude is bundled into one function. */
+function bundlePrelude(): string {
+  const [file] = buildSync({ entryPoints: [fileOf("service-worker")], bundle: true, format: "iife", target: "es2022", write: false }).outputFiles;
+  return `${file!.text}\n`;
+}

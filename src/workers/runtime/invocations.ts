@@ -1,0 +1,121 @@
+import { systemClock, type Clock } from "../../kernel/index.ts";
+import type { EmailOutcome, Invocation, Outcome } from "./port.ts";
+import type { StackMapper } from "./stacks.ts";
+import { exceptionsOf, invocationIdOf, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
+
+/** One call into a worker, from its start until its last waitUntil() work has ended. */
+export interface LiveInvocation {
+  /** Short, so that workerd does not take it for a secret and redact it from the tail. */
+  readonly id: string;
+  /** The answer is known; logs may still come. */
+  settle(outcome: Outcome | EmailOutcome, status?: number): void;
+  /** Resolves when everything is over. */
+  readonly ended: Promise<void>;
+}
+
+export interface Invocations {
+  /** A `lingering` one (a WebSocket) does not hold up a drain. */
+  begin(event: Invocation["event"], options?: { lingering?: boolean }): LiveInvocation;
+  /** A tail batch of this process. */
+  tail(items: TraceItem[]): void;
+  /** The process is gone: no tail will come any more. */
+  abandon(): void;
+  /** What has begun and not ended. */
+  readonly count: number;
+  /** Resolves when nothing is left but what lingers. */
+  drained(): Promise<void>;
+}
+
+/** After the answer, the tail is waited for this long: waitUntil() work is bounded to 30 s, and some to travel. */
+const TAIL_PATIENCE_MS = 35_000;
+
+interface Pending {
+  record: Invocation;
+  settled: boolean;
+  tailed: boolean;
+  lingering: boolean;
+  timer: NodeJS.Timeout | undefined;
+  finish: () => void;
+}
+
+/** Joins what the caller saw of an invocation with what workerd's tail says; the tail may come before the answer. */
+export function createInvocations({ script, version, mapStack, emit, clock = systemClock }: { script: string; version: string; mapStack: StackMapper; emit: (invocation: Invocation) => void; clock?: Clock }): Invocations {
+  const pending = new Map<string, Pending>();
+  let counter = 0;
+  let holding = 0;
+  let onDrained: (() => void)[] = [];
+
+  function finishIfOver(id: string, entry: Pending) {
+    if (!entry.settled || !entry.tailed) return;
+    pending.delete(id);
+    clearTimeout(entry.timer);
+    emit(entry.record);
+    entry.finish();
+    if (entry.lingering || --holding > 0) return;
+    for (const tell of onDrained) tell();
+    onDrained = [];
+  }
+
+  return {
+    begin(event, { lingering = false } = {}) {
+      const id = (counter++).toString(36);
+      const startedAt = clock.now();
+      const record: Invocation = { script, version, event, outcome: "ok", startedAt: new Date(startedAt), wallMs: 0, logs: [], exceptions: [] };
+      const { promise: ended, resolve: finish } = Promise.withResolvers<void>();
+      const entry: Pending = { record, settled: false, tailed: false, lingering, timer: undefined, finish };
+      pending.set(id, entry);
+      if (!lingering) holding++;
+      return {
+        id,
+        ended,
+        settle(outcome, status) {
+          if (entry.settled) return;
+          Object.assign(record, outcome, { wallMs: clock.now() - startedAt });
+          if (record.event.kind === "fetch" && status !== undefined) record.event.status = status;
+          entry.settled = true;
+          entry.timer = setTimeout(() => {
+            entry.tailed = true;
+            finishIfOver(id, entry);
+          }, TAIL_PATIENCE_MS).unref();
+          finishIfOver(id, entry);
+        },
+      };
+    },
+    tail(items) {
+      for (const item of items) {
+        const id = invocationIdOf(item);
+        const entry = id === undefined ? undefined : pending.get(id);
+        if (entry === undefined) {
+          emit(unannounced(item, script, version, mapStack));
+          continue;
+        }
+        entry.record.logs.push(...logsOf(item));
+        entry.record.exceptions.push(...exceptionsOf(item, mapStack));
+        entry.tailed = true;
+        finishIfOver(id!, entry);
+      }
+    },
+    get count() {
+      return pending.size;
+    },
+    drained: () => (holding === 0 ? Promise.resolve() : new Promise((resolve) => void onDrained.push(resolve))),
+    abandon() {
+      for (const [id, entry] of [...pending]) {
+        entry.tailed = true;
+        finishIfOver(id, entry);
+      }
+    },
+  };
+}
+
+/** Something ran that no caller of ours started, for example a call between a worker's own entrypoints. */
+const unannounced = (item: TraceItem, script: string, version: string, mapStack: StackMapper): Invocation => ({
+  script,
+  version,
+  event: { kind: "other", name: item.entrypoint ?? "default" },
+  outcome: outcomeOf(item),
+  startedAt: new Date(item.eventTimestamp ?? 0),
+  wallMs: 0,
+  logs: logsOf(item),
+  exceptions: exceptionsOf(item, mapStack),
+});

@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { UserError, messageOf, type Ids, type Log } from "../../kernel/index.ts";
+import type { BuiltMail, EmailSendResult } from "../ports.ts";
+import { readJson, sendError, sendJson } from "../bindings/http.ts";
+import type { MailActions } from "./port.ts";
+
+/**
+ * The messages whose handlers are running. Code gets at the actions of a message by its token alone, which exists only inside that
+ * one dispatch and dies with it: a worker can act for no message but its own live one.
+ */
+export interface LiveMessages {
+  open(actions: MailActions): string;
+  close(token: string): void;
+  /** Answers a request to the actions host. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+/** 25 MiB of attachments in base64 and JSON, and something over: the mail room applies the exact limits. */
+const BUILT_LIMIT = 36 * 1024 * 1024;
+
+export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMessages {
+  const live = new Map<string, MailActions>();
+
+  async function act(actions: MailActions, request: IncomingMessage): Promise<EmailSendResult> {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://actions");
+    switch (pathname) {
+      case "/forward": {
+        const { recipient, headers } = (await readJson(request, BUILT_LIMIT)) as { recipient: string; headers: [string, string][] };
+        return actions.forward(String(recipient), headers);
+      }
+      case "/reply":
+        return actions.reply({ from: searchParams.get("from") ?? "", to: searchParams.get("to") ?? "", raw: request });
+      case "/reply-built":
+        return actions.replyBuilt((await readJson(request, BUILT_LIMIT)) as BuiltMail);
+      default:
+        throw new Error(`no such action: ${pathname}`);
+    }
+  }
+
+  return {
+    open(actions) {
+      const token = ids.token(18);
+      live.set(token, actions);
+      return token;
+    },
+    close: (token) => void live.delete(token),
+    async handle(request, response) {
+      const actions = live.get(String(request.headers["x-reelpost-message"]));
+      if (actions === undefined) return sendJson(response, 410, { error: "This message can no longer be forwarded or answered: its event has ended" });
+      try {
+        sendJson(response, 200, await act(actions, request));
+      } catch (err) {
+        if (!(err instanceof UserError)) log.error({ err }, `message action failed: ${messageOf(err)}`);
+        sendError(response, err);
+      }
+    },
+  };
+}

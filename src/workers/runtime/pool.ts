@@ -1,0 +1,131 @@
+import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { BindingServices } from "../bindings/service.ts";
+import { workerErrors } from "../errors.ts";
+import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
+import { loadInsideModules } from "./inside-modules.ts";
+import { createLauncher, type Identity } from "./launch.ts";
+import { createLiveMessages } from "./live-messages.ts";
+import type { Invocation, Outcome, WorkerRuntime } from "./port.ts";
+import { createRunFolders } from "./run-folders.ts";
+import { createSlot, type Slot } from "./slot.ts";
+import { DEFAULT_LIMITS, type RuntimeLimits } from "./watchdog.ts";
+import type { Machinery, WorkerProcess } from "./worker-process.ts";
+
+export interface RuntimeOptions {
+  services: BindingServices;
+  egress: EgressPolicy;
+  ids: Ids;
+  log: Log;
+  clock?: Clock;
+  limits?: Partial<RuntimeLimits>;
+  /** Processes up at once. When one more is needed, the one that has rested longest ends. Default 200. */
+  maxProcesses?: number;
+  /** A process without work for this long ends. Default 5 minutes. */
+  idleMs?: number;
+  /** Messages one worker handles at once; more wait. Default 64. */
+  concurrency?: number;
+  /** Whom worker processes run as; default `nobody` when the server is root. */
+  identity?: Identity;
+}
+
+/** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
+export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, idleMs = 300_000, concurrency = 64, identity }: RuntimeOptions): WorkerRuntime {
+  const slots = new Map<string, Slot>();
+  const listeners = new Set<(invocation: Invocation) => void>();
+  const launcher = createLauncher({ log, ...(identity && { identity }) });
+  const folders = createRunFolders(launcher.identity);
+  const messages = createLiveMessages({ ids, log });
+  const machinery: Machinery = {
+    launcher,
+    folders,
+    inside: loadInsideModules(),
+    services,
+    messages,
+    egress: createEgressCheck(egress),
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    concurrency,
+    emit(invocation) {
+      for (const listener of listeners) listener(invocation);
+    },
+    log,
+  };
+  let closed = false;
+
+  const idleTimer = setInterval(() => {
+    for (const slot of slots.values()) {
+      if (slot.current !== undefined && isIdle(slot.current) && clock.now() - slot.current.lastUsed >= idleMs) void slot.rest();
+    }
+  }, Math.min(idleMs, 5000)).unref();
+
+  /** Makes room for one more process. */
+  async function beforeStart() {
+    if (closed) throw workerErrors.closing();
+    const up = [...slots.values()].filter((slot) => slot.current !== undefined);
+    if (up.length < maxProcesses) return;
+    const [victim] = up.filter((slot) => isIdle(slot.current!)).sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
+    if (victim === undefined) throw workerErrors.tooManyProcesses({ count: maxProcesses });
+    await victim.rest();
+  }
+
+  async function processOf(name: string): Promise<WorkerProcess | Outcome> {
+    try {
+      const slot = slots.get(name);
+      if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
+      return await slot.process();
+    } catch (err) {
+      if (!(err instanceof UserError)) log.error({ err, script: name }, `worker could not be started: ${messageOf(err)}`);
+      return { outcome: "exception", exception: { name: "Error", message: messageOf(err) } };
+    }
+  }
+
+  return {
+    async deploy(script, { start = true } = {}) {
+      const existing = slots.get(script.name);
+      if (existing !== undefined) return existing.swap(script);
+      const slot = createSlot(script, { machinery, clock, log, beforeStart });
+      slots.set(script.name, slot);
+      if (!start) return;
+      try {
+        await slot.process();
+      } catch (err) {
+        slots.delete(script.name);
+        throw err;
+      }
+    },
+    async remove(name) {
+      const slot = slots.get(name);
+      slots.delete(name);
+      await slot?.rest();
+    },
+    async email(name, mail, actions) {
+      const process = await processOf(name);
+      return "email" in process ? process.email(mail, actions) : { ...process, ended: Promise.resolve() };
+    },
+    async fetch(name, request, response) {
+      const process = await processOf(name);
+      if ("fetch" in process) return process.fetch(request, response);
+      request.resume();
+      response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
+      return process;
+    },
+    upgrade(name, request, socket, head) {
+      void processOf(name).then((process) => {
+        if ("upgrade" in process) return process.upgrade(request, socket, head);
+        socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
+      });
+    },
+    onInvocation(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    async close() {
+      closed = true;
+      clearInterval(idleTimer);
+      await Promise.all([...slots.values()].map((slot) => slot.rest()));
+      folders.close();
+      launcher.close();
+    },
+  };
+}
+
+const isIdle = (process: WorkerProcess) => process.busy === 0;

@@ -1,0 +1,106 @@
+import { UserError, messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import { workerErrors } from "../errors.ts";
+import type { WorkerScript } from "../scripts/script.ts";
+import { startWorkerProcess, type Machinery, type WorkerProcess } from "./worker-process.ts";
+
+/** The place of one script name: its version, and the process that runs it while there is work. */
+export interface Slot {
+  readonly script: WorkerScript;
+  /** The running process, started if there is none. Rejects with UserError when the script cannot run. */
+  process(): Promise<WorkerProcess>;
+  /** The process if it is up. */
+  readonly current: WorkerProcess | undefined;
+  /** Starts the new version beside the old one, then switches; the old one finishes what it holds. */
+  swap(script: WorkerScript): Promise<void>;
+  /** Ends the process; the next call starts it again. */
+  rest(): Promise<void>;
+}
+
+/** A handler may run for as long as its wall time, and waitUntil() work for 30 s more. */
+const DRAIN_MS = 90_000;
+/** A process that lives this long was not a crash at start. */
+const STEADY_MS = 10_000;
+const FIRST_BACKOFF_MS = 200;
+const LONGEST_BACKOFF_MS = 30_000;
+
+export function createSlot(initial: WorkerScript, { machinery, clock, log, beforeStart }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<void> }): Slot {
+  let script = initial;
+  let current: WorkerProcess | undefined;
+  let starting: Promise<WorkerProcess> | undefined;
+  let crashes = 0;
+  let notBefore = 0;
+
+  async function start(version: WorkerScript): Promise<WorkerProcess> {
+    await beforeStart();
+    try {
+      return await startWorkerProcess(version, machinery);
+    } catch (err) {
+      if (err instanceof UserError) throw err;
+      throw workerErrors.scriptRefused({ script: version.name, reason: reasonOf(messageOf(err)) }, { cause: err });
+    }
+  }
+
+  function adopt(process: WorkerProcess) {
+    const since = clock.now();
+    current = process;
+    void process.exited.then(() => {
+      if (current === process) current = undefined;
+      if (process.retired) return;
+      if (clock.now() - since > STEADY_MS) crashes = 0;
+      notBefore = clock.now() + Math.min(FIRST_BACKOFF_MS * 2 ** crashes++, LONGEST_BACKOFF_MS);
+      log.warn({ script: script.name, crashes }, "worker process ended unasked");
+    });
+  }
+
+  async function startCurrent(): Promise<WorkerProcess> {
+    // The first crash costs nothing but the restart; a loop of them is slowed down.
+    if (crashes > 1 && notBefore > clock.now()) await clock.sleep(notBefore - clock.now());
+    const process = await start(script);
+    adopt(process);
+    return process;
+  }
+
+  /** Keeps `starting` true to its name: one start at a time, swaps included. */
+  function exclusively(work: () => Promise<WorkerProcess>): Promise<WorkerProcess> {
+    const mine = (starting ?? Promise.resolve()).then(work, work).finally(() => {
+      if (starting === mine) starting = undefined;
+    });
+    starting = mine;
+    return mine;
+  }
+
+  return {
+    get script() {
+      return script;
+    },
+    get current() {
+      return current?.alive ? current : undefined;
+    },
+    async process() {
+      if (current?.alive) return current;
+      return exclusively(async () => (current?.alive ? current : startCurrent()));
+    },
+    async swap(next) {
+      await exclusively(async () => {
+        const process = await start(next);
+        const old = current;
+        script = next;
+        crashes = 0;
+        adopt(process);
+        void old?.stop(DRAIN_MS);
+        return process;
+      });
+    },
+    async rest() {
+      const old = current;
+      current = undefined;
+      await old?.stop(DRAIN_MS);
+    },
+  };
+}
+
+/** What workerd wrote, without its decoration: `service user: Uncaught SyntaxError: …`. */
+function reasonOf(text: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "" && !/^\*\*\*|^stack: |named entrypoint "ReelpostMail"/.test(line));
+  return lines.map((line) => line.replace(/^service user: /, "").replace(/^\S+\.c\+\+:\d+: (error|info|warning): /, "")).join("\n") || text;
+}

@@ -1,0 +1,34 @@
+import { mapException, type StackMapper } from "./stacks.ts";
+import type { Invocation, Outcome, ThrownException } from "./port.ts";
+
+/** What workerd hands to a tail worker, as its JSON: https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/ */
+export interface TraceItem {
+  event: { request?: { url: string; method: string; headers: Record<string, string> }; response?: { status: number } } | null;
+  eventTimestamp: number | null;
+  logs: { timestamp: number; level: string; message: unknown }[];
+  exceptions: { timestamp: number; name: string; message: string; stack?: string }[];
+  outcome: string;
+  entrypoint?: string;
+}
+
+export const DISPATCH_HEADER = "x-reelpost-dispatch";
+/** The header by which the hosted service names a request; ours carries the invocation's id through the tail. */
+export const RAY_HEADER = "cf-ray";
+
+export const invocationIdOf = (item: TraceItem): string | undefined => item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
+
+export const logsOf = (item: TraceItem): Invocation["logs"] =>
+  item.logs.map(({ timestamp, level, message }) => ({
+    level: isLevel(level) ? level : "log",
+    at: new Date(timestamp),
+    message: Array.isArray(message) ? message : [message],
+  }));
+
+export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] => item.exceptions.map(({ name, message, stack }) => mapException({ name, message, stack }, mapStack));
+
+const OUTCOMES = new Set<Outcome["outcome"]>(["ok", "exception", "exceededCpu", "exceededMemory", "exceededWallTime", "canceled"]);
+
+export const outcomeOf = (item: TraceItem): Outcome["outcome"] => (OUTCOMES.has(item.outcome as Outcome["outcome"]) ? (item.outcome as Outcome["outcome"]) : "exception");
+
+type Level = Invocation["logs"][number]["level"];
+const isLevel = (level: string): level is Level => level === "debug" || level === "log" || level === "info" || level === "warn" || level === "error";

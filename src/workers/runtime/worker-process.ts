@@ -1,0 +1,205 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { messageOf, type Log } from "../../kernel/index.ts";
+import type { BindingServices } from "../bindings/service.ts";
+import type { WorkerScript } from "../scripts/script.ts";
+import { startBindingServer } from "./binding-server.ts";
+import { generateConfig, type Sockets } from "./capnp.ts";
+import { createDispatchClient } from "./dispatch.ts";
+import { startEgressProxy } from "./egress/proxy.ts";
+import type { EgressCheck } from "./egress/policy.ts";
+import type { InsideModules } from "./inside-modules.ts";
+import { createInvocations } from "./invocations.ts";
+import type { Launcher, WorkerdProcess } from "./launch.ts";
+import type { LiveMessages } from "./live-messages.ts";
+import { createPassthrough } from "./passthrough.ts";
+import type { EmailOutcome, InboundMail, Invocation, MailActions, Outcome } from "./port.ts";
+import type { RunFolders } from "./run-folders.ts";
+import { createStackMapper, mapException } from "./stacks.ts";
+import { readUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
+
+/** What all worker processes of a server share. */
+export interface Machinery {
+  launcher: Launcher;
+  folders: RunFolders;
+  inside: InsideModules;
+  services: BindingServices;
+  messages: LiveMessages;
+  egress: EgressCheck;
+  limits: RuntimeLimits;
+  /** Messages one process handles at once; more wait. */
+  concurrency: number;
+  emit(invocation: Invocation): void;
+  log: Log;
+}
+
+/** One workerd process running one version of one script. */
+export interface WorkerProcess {
+  readonly pid: number;
+  /** Invocations that have not ended, open WebSockets included. */
+  readonly busy: number;
+  /** When the last invocation began or ended, in ms since the epoch. */
+  readonly lastUsed: number;
+  /** False from the moment its end is decided: it must not be given anything more. */
+  readonly alive: boolean;
+  /** Its end was asked for, by stop(). */
+  readonly retired: boolean;
+  readonly exited: Promise<void>;
+  email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
+  fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Lets what runs finish, at most `graceMs`, then ends the process. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** What still holds on after the drain is an open WebSocket: it is cut. */
+const SIGTERM_PATIENCE_MS = 3000;
+
+/** Starts a process and resolves when it listens. Rejects with workerd's own words when it refuses the script. */
+export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
+  const { launcher, folders, inside, services, messages, egress, emit, log } = machinery;
+  const limits = { ...machinery.limits, cpuMs: script.limits?.cpuMs ?? machinery.limits.cpuMs };
+  const mapStack = createStackMapper(script);
+  const invocations = createInvocations({ script: script.name, version: script.version, mapStack, emit });
+  const running = new Set<{ chargedMs: number }>();
+  let lastUsed = Date.now();
+  let retired = false;
+  let death: Outcome | undefined;
+
+  const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
+  const { files } = generateConfig(script, inside, names, limits.heapMb);
+  const folder = folders.create(files);
+  const servers: Server[] = [];
+  let workerd: WorkerdProcess;
+  const onActivity = () => watch?.activity();
+  let watch: ReturnType<typeof watchProcess> | undefined;
+  try {
+    workerd = launcher.launch(folder, 2);
+    servers.push(
+      ...(await Promise.all([
+        startBindingServer({ script, services, socket: join(folder, names.bindings), onTail: invocations.tail, onActivity, log }),
+        startEgressProxy({ socket: join(folder, names.egress), check: egress, actions: messages.handle, onActivity }),
+      ])),
+    );
+    await workerd.ready;
+  } catch (err) {
+    release();
+    throw err;
+  }
+
+  watch = watchProcess({ usage: () => readUsage(workerd.pid), running, kill }, limits);
+  const dispatch = createDispatchClient({ socketPath: join(folder, names.mail), concurrency: machinery.concurrency });
+  const passthrough = createPassthrough({ socketPath: join(folder, names.http), causeOfDeath });
+  const exited = workerd.exited.then((exit) => {
+    death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
+    watch!.stop();
+    dispatch.close();
+    passthrough.close();
+    invocations.abandon();
+    release();
+  });
+
+  function kill(outcome: Outcome["outcome"], message: string) {
+    death ??= { outcome, exception: { name: "Error", message } };
+    log.warn({ script: script.name, pid: workerd.pid, outcome }, message);
+    workerd.kill("SIGKILL");
+  }
+
+  function release() {
+    for (const server of servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+    folders.remove(folder);
+  }
+
+  /** A hang-up and the news of the process's end travel separately: waits a moment for the second. */
+  async function causeOfDeath(err: unknown): Promise<Outcome> {
+    await Promise.race([exited, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
+    return death ?? { outcome: "exception", exception: { name: "Error", message: `the worker did not answer: ${messageOf(err)}` } };
+  }
+
+  /** Counts an invocation in and out. */
+  async function counted<Result>(run: () => Promise<Result>): Promise<Result> {
+    const charge = { chargedMs: 0 };
+    running.add(charge);
+    lastUsed = Date.now();
+    try {
+      return await run();
+    } finally {
+      running.delete(charge);
+      lastUsed = Date.now();
+      watch!.activity();
+    }
+  }
+
+  async function answerOf(id: string, token: string, mail: InboundMail): Promise<Omit<EmailOutcome, "ended">> {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), limits.emailWallMs);
+    try {
+      const answer = await dispatch.send(id, token, mail, deadline.signal);
+      return answer.exception === undefined ? answer : { ...answer, exception: mapException(answer.exception, mapStack) };
+    } catch (err) {
+      if (deadline.signal.aborted) return { outcome: "exceededWallTime", exception: { name: "Error", message: `Worker exceeded wall time limit of ${limits.emailWallMs} ms.` } };
+      return causeOfDeath(err);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    pid: workerd.pid,
+    get busy() {
+      return invocations.count;
+    },
+    get lastUsed() {
+      return lastUsed;
+    },
+    get alive() {
+      return death === undefined;
+    },
+    get retired() {
+      return retired;
+    },
+    exited,
+    async email(mail, actions) {
+      const invocation = invocations.begin({ kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize });
+      const token = messages.open(actions);
+      void invocation.ended.then(() => messages.close(token));
+      const answer = await counted(() => answerOf(invocation.id, token, mail));
+      invocation.settle(answer);
+      return { ...answer, ended: invocation.ended };
+    },
+    async fetch(request, response) {
+      const invocation = invocations.begin({ kind: "fetch", method: request.method ?? "GET", url: request.url ?? "/" });
+      const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
+      invocation.settle(outcome, response.statusCode);
+      return outcome;
+    },
+    upgrade(request, socket, head) {
+      const invocation = invocations.begin({ kind: "fetch", method: "GET", url: request.url ?? "/" }, { lingering: true });
+      void passthrough.upgrade(invocation.id, request, socket, head).then(() => {
+        lastUsed = Date.now();
+        invocation.settle({ outcome: "ok" }, 101);
+      });
+    },
+    async stop(graceMs) {
+      retired = true;
+      const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
+      await Promise.race([invocations.drained(), exited]);
+      // On SIGTERM workerd takes no new connections, finishes the requests it has, and exits.
+      workerd.kill("SIGTERM");
+      const impatient = setTimeout(() => workerd.kill("SIGKILL"), SIGTERM_PATIENCE_MS);
+      await exited;
+      clearTimeout(timer);
+      clearTimeout(impatient);
+    },
+  };
+}
+
+/** V8 ends the process when the heap cap is reached; everything else is a crash. */
+function causeFromExit(stderr: string, how: string): Outcome {
+  if (/out of memory|heap limit/i.test(stderr)) return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };
+  return { outcome: "exception", exception: { name: "Error", message: `the worker's process ended with ${how}` } };
+}

@@ -1,0 +1,157 @@
+import { type Node, type ParseError, findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode } from "jsonc-parser";
+import { TomlDate, TomlError, parse as parseToml } from "smol-toml";
+import { messageOf } from "../errors.ts";
+import type { Problem } from "./problems.ts";
+import { tomlPositions } from "./toml-positions.ts";
+
+export type Path = readonly (string | number)[];
+export interface Place {
+  line: number;
+  column: number;
+}
+
+/** A configuration file as read: its value, and where in the text each part of the value stands. */
+export interface ConfigDocument {
+  file: string;
+  syntax: "json" | "toml";
+  text: string;
+  /** undefined when the text cannot be parsed; then `problems` says why. */
+  value: unknown;
+  problems: Problem[];
+  /** The place of the value at `path`, or of its name. A path that is not in the file gives the place of the nearest part around it. */
+  locate(path: Path, part?: "name" | "value"): Place;
+}
+
+/** A configuration file is written by hand; anything longer is a mistake. */
+const MAX_LENGTH = 1024 * 1024;
+
+/** Reads JSON with comments and trailing commas, or TOML when the name ends in `.toml`. Never throws: what is wrong is in `problems`. */
+export function parseDocument(file: string, text: string): ConfigDocument {
+  // A byte order mark is invisible in editors and neither parser takes it.
+  const plain = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  const syntax = file.endsWith(".toml") ? "toml" : "json";
+  if (plain.length > MAX_LENGTH) return broken(file, plain, syntax, `the file is ${plain.length} characters long; a configuration file may have ${MAX_LENGTH}`);
+  try {
+    return syntax === "toml" ? parseTomlDocument(file, plain) : parseJsonDocument(file, plain);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return broken(file, plain, syntax, "the values are nested too deeply to be read");
+    throw thrown;
+  }
+}
+
+function broken(file: string, text: string, syntax: ConfigDocument["syntax"], message: string): ConfigDocument {
+  return { file, text, syntax, value: undefined, problems: [{ severity: "error", file, line: 1, column: 1, message }], locate: () => ({ line: 1, column: 1 }) };
+}
+
+function parseJsonDocument(file: string, text: string): ConfigDocument {
+  const errors: ParseError[] = [];
+  const tree = parseTree(text, errors, { allowTrailingComma: true, disallowComments: false });
+  const at = placesIn(text);
+  const problems = firstOfEachLine(errors.map((error): Problem => ({ severity: "error", file, ...at(error.offset), ...jsonError(error) })));
+  if (tree === undefined && problems.length === 0) problems.push({ severity: "error", file, line: 1, column: 1, message: "the file is empty", fix: "write a JSON object: { … }" });
+  if (tree !== undefined && errors.length === 0) problems.push(...repeatedNames(tree, file, at));
+  return {
+    file,
+    text,
+    syntax: "json",
+    value: errors.length > 0 || tree === undefined ? undefined : getNodeValue(tree),
+    problems,
+    locate: (path, part = "value") => at(tree === undefined ? 0 : jsonOffset(tree, path, part)),
+  };
+}
+
+function jsonOffset(tree: Node, path: Path, part: "name" | "value"): number {
+  for (let end = path.length; end >= 0; end--) {
+    const node = findNodeAtLocation(tree, path.slice(0, end));
+    if (node === undefined) continue;
+    // A part around the path that was asked for is shown by its own beginning.
+    if (part === "name" && end === path.length && node.parent?.type === "property") return node.parent.offset;
+    return node.offset;
+  }
+  return tree.offset;
+}
+
+/** The parser goes on after an error and trips over the same place again; the first is the one that is true. */
+const firstOfEachLine = (problems: Problem[]) => problems.filter((problem, i) => problem.line !== problems[i - 1]?.line);
+
+/** The parser's own words name tokens; these say what to type. */
+const JSON_ERRORS: Record<string, [message: string, fix?: string]> = {
+  InvalidSymbol: ["this is not JSON", 'text stands in double quotes: "text"'],
+  InvalidNumberFormat: ["this is not a number"],
+  PropertyNameExpected: ["a field name is missing here", 'field names stand in double quotes: "name"'],
+  ValueExpected: ["a value is missing here"],
+  ColonExpected: ["a colon is missing here", 'write "name": value'],
+  CommaExpected: ["a comma is missing here"],
+  CloseBraceExpected: ["a closing brace is missing: }"],
+  CloseBracketExpected: ["a closing bracket is missing: ]"],
+  EndOfFileExpected: ["the configuration ends before this", "remove what follows the last }"],
+  UnexpectedEndOfString: ["the text is not closed", 'close it with "; a line break inside is written \\n'],
+  UnexpectedEndOfComment: ["the comment is not closed", "close it with */"],
+  InvalidEscapeCharacter: ["this escape is not one of JSON's", String.raw`a backslash itself is written \\`],
+};
+
+function jsonError(error: ParseError): { message: string; fix?: string } {
+  const name = printParseErrorCode(error.error);
+  const [message, fix] = JSON_ERRORS[name] ?? [`the JSON is broken here (${name})`];
+  return fix === undefined ? { message } : { message, fix };
+}
+
+/** JSON keeps the last of two equal names and says nothing; whoever wrote both wants to know. */
+function repeatedNames(node: Node, file: string, at: (offset: number) => Place): Problem[] {
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  for (const child of node.children ?? []) {
+    if (node.type === "object") {
+      const name = String(child.children?.[0]?.value);
+      if (seen.has(name)) problems.push({ severity: "warning", file, ...at(child.offset), message: `"${name}" is written twice; the last one counts`, fix: "keep one of them" });
+      seen.add(name);
+    }
+    problems.push(...repeatedNames(child, file, at));
+  }
+  return problems;
+}
+
+function parseTomlDocument(file: string, text: string): ConfigDocument {
+  const at = placesIn(text);
+  try {
+    const value = plainDates(parseToml(text));
+    const positions = tomlPositions(text);
+    const locate: ConfigDocument["locate"] = (path, part = "value") => {
+      for (let end = path.length; end > 0; end--) {
+        const found = positions(path.slice(0, end));
+        if (found !== undefined) return at(part === "name" || end < path.length ? found.name : found.value);
+      }
+      return { line: 1, column: 1 };
+    };
+    return { file, text, syntax: "toml", value, problems: [], locate };
+  } catch (thrown) {
+    if (!(thrown instanceof TomlError)) throw thrown;
+    // The first line is the message; a picture of the place follows it.
+    const message = messageOf(thrown).split("\n")[0]!.replace("Invalid TOML document: ", "the TOML is broken here: ");
+    const problem: Problem = { severity: "error", file, line: thrown.line, column: thrown.column, message };
+    return { file, text, syntax: "toml", value: undefined, problems: [problem], locate: () => ({ line: thrown.line, column: thrown.column }) };
+  }
+}
+
+/** TOML has dates of its own; `compatibility_date = 2026-11-20` without quotes means the text. */
+function plainDates(value: unknown): unknown {
+  if (value instanceof TomlDate) return value.toISOString();
+  if (Array.isArray(value)) return value.map(plainDates);
+  if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainDates(inner)]));
+  return value;
+}
+
+function placesIn(text: string): (offset: number) => Place {
+  const starts = [0];
+  for (let i = text.indexOf("\n"); i !== -1; i = text.indexOf("\n", i + 1)) starts.push(i + 1);
+  return (offset) => {
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (starts[middle]! <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - starts[low]! + 1 };
+  };
+}

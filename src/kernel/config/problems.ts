@@ -1,0 +1,65 @@
+import { relative } from "node:path";
+
+/** One thing that is wrong in a file somebody wrote: where, what, and how to put it right. Collected, then shown all at once. */
+export interface Problem {
+  severity: "error" | "warning";
+  /** Absolute path, or a name such as "environment". */
+  file?: string;
+  /** Both from 1. A column counts UTF-16 units, as editors do. */
+  line?: number;
+  column?: number;
+  message: string;
+  fix?: string;
+  /** The source line with a mark under the place, where that helps (code). */
+  frame?: string;
+}
+
+export const errorsOf = (problems: readonly Problem[]): Problem[] => problems.filter((problem) => problem.severity === "error");
+export const warningsOf = (problems: readonly Problem[]): Problem[] => problems.filter((problem) => problem.severity === "warning");
+
+/** In reading order: by file, then line, then column; what has no place comes first. */
+export function inOrder(problems: readonly Problem[]): Problem[] {
+  return [...problems].sort((a, b) => (a.file ?? "").localeCompare(b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+/**
+ * The report a person reads; `file:line:column` comes first on its line so that terminals and editors make it a link.
+ *
+ *     wrangler.jsonc:4:25: error: "compatibility_date" is not a calendar date: "2026-13-01"
+ *       fix: write it as "YYYY-MM-DD", for example "2026-11-20"
+ */
+export function formatProblems(problems: readonly Problem[], options: { cwd?: string } = {}): string {
+  return inOrder(problems).map((problem) => formatProblem(problem, options)).join("\n");
+}
+
+export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string {
+  const place = formatPlace(problem, cwd);
+  const lines = [`${place === "" ? "" : `${place}: `}${problem.severity}: ${problem.message}`];
+  if (problem.frame !== undefined) lines.push(...problem.frame.split("\n"));
+  if (problem.fix !== undefined) lines.push(...problem.fix.split("\n").map((line, i) => (i === 0 ? `  fix: ${line}` : `       ${line}`)));
+  return lines.join("\n");
+}
+
+/** `src/index.ts:3:10`, relative to `cwd` when the file is below it. */
+export function formatPlace({ file, line, column }: Pick<Problem, "file" | "line" | "column">, cwd?: string): string {
+  if (file === undefined) return "";
+  const near = cwd === undefined ? file : relative(cwd, file);
+  const name = near === "" || near.startsWith("..") ? file : near;
+  return [name, line, line === undefined ? undefined : column].filter((part) => part !== undefined).join(":");
+}
+
+/** "2 errors and 1 warning" */
+export function countProblems(problems: readonly Problem[]): string {
+  const count = (n: number, word: string) => (n === 0 ? [] : [`${n} ${word}${n === 1 ? "" : "s"}`]);
+  return [...count(errorsOf(problems).length, "error"), ...count(warningsOf(problems).length, "warning")].join(" and ") || "no problems";
+}
+
+/** The line of `text` at `line` with a mark under `length` characters from `column` (both from 1). Long lines are cut around the place. */
+export function codeFrame(lineText: string, line: number, column: number, length = 1): string {
+  const width = 110;
+  const start = Math.max(0, Math.min(column - 1 - 30, lineText.length - width));
+  const shown = lineText.slice(start, start + width).replaceAll("\t", " ");
+  const gutter = String(line).padStart(5);
+  const under = Math.max(1, Math.min(length, shown.length - (column - 1 - start)));
+  return `${gutter} | ${shown}\n${" ".repeat(gutter.length)} | ${" ".repeat(Math.max(0, column - 1 - start))}${"^".repeat(under)}`;
+}

@@ -1,0 +1,153 @@
+import type { z } from "zod";
+import type { ConfigDocument, Path } from "./document.ts";
+import { suggestion } from "./nearest.ts";
+import type { Problem } from "./problems.ts";
+
+/** What a field says of itself with `.meta({ … })`, beside its description. */
+export interface FieldMeta {
+  description?: string;
+  /** A value that would be right, shown in fixes and in generated examples. */
+  example?: unknown;
+  /** How to put a wrong value right, where "write it as <example>" would not help. */
+  fix?: string;
+}
+
+export interface Checked<T> {
+  /** undefined when there are errors. */
+  value: T | undefined;
+  problems: Problem[];
+}
+
+/**
+ * Checks a document against a strict schema. Every problem is found in one go: a wrong value is an error, a field nobody knows is a
+ * warning with the nearest name, and is left out of the value.
+ */
+export function checkDocument<S extends z.ZodType>(document: ConfigDocument, schema: S): Checked<z.output<S>> {
+  const value = structuredClone(plainObjects(document.value));
+  const first = schema.safeParse(value);
+  if (first.success) return { value: first.data, problems: [] };
+  const issues = first.error.issues;
+  const problems = issues.flatMap((issue) => issueProblems(issue, document, schema));
+  for (const issue of issues) if (issue.code === "unrecognized_keys") drop(value, issue.path as Path, issue.keys);
+  const second = schema.safeParse(value);
+  return { value: second.success ? second.data : undefined, problems };
+}
+
+function issueProblems(issue: z.core.$ZodIssue, document: ConfigDocument, schema: z.ZodType): Problem[] {
+  const path = issue.path as Path;
+  if (issue.code === "unrecognized_keys") return issue.keys.map((name) => unknownField([...path, name], document, schema));
+  const input = valueAt(document.value, path);
+  const place = document.locate(path);
+  const { message, fix } = describeIssue(issue, path, input, metaAt(schema, path));
+  return [{ severity: "error", file: document.file, ...place, message, ...(fix === undefined ? {} : { fix }) }];
+}
+
+function unknownField(path: Path, document: ConfigDocument, schema: z.ZodType): Problem {
+  const name = String(path.at(-1));
+  const around = unwrap(schemaAt(schema, path.slice(0, -1)));
+  const known = around?.def.type === "object" ? Object.keys((around as z.ZodObject).shape) : [];
+  const near = suggestion(name, known);
+  return {
+    severity: "warning",
+    file: document.file,
+    ...document.locate(path, "name"),
+    message: `unknown field "${fieldName(path)}"; it is ignored`,
+    fix: near ?? "remove it",
+  };
+}
+
+function describeIssue(issue: z.core.$ZodIssue, path: Path, input: unknown, meta: FieldMeta): { message: string; fix?: string } {
+  const name = path.length === 0 ? "the configuration" : `"${fieldName(path)}"`;
+  const example = meta.example === undefined ? undefined : JSON.stringify(meta.example);
+  const fix = meta.fix ?? (example === undefined ? undefined : `for example ${example}`);
+  const withFix = (message: string, better = fix) => (better === undefined ? { message } : { message, fix: better });
+  switch (issue.code) {
+    case "invalid_type":
+      if (input === undefined) return withFix(`${name} is missing`, example === undefined ? meta.fix : `add "${path.at(-1)}": ${example}`);
+      return withFix(`${name} should be ${KINDS[issue.expected] ?? `a ${issue.expected}`}, but is ${kindOf(input)}`);
+    case "invalid_value":
+      return withFix(`${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`, (typeof input === "string" && suggestion(input, issue.values.map(String))) || fix);
+    case "too_small":
+      return withFix(`${name} ${issue.origin === "string" || issue.origin === "array" ? "is too short" : `should be at least ${issue.minimum}, but is ${shown(input)}`}`);
+    case "too_big":
+      return withFix(`${name} ${issue.origin === "string" || issue.origin === "array" ? `is longer than ${issue.maximum}` : `should be at most ${issue.maximum}, but is ${shown(input)}`}`);
+    case "invalid_format":
+      return withFix(`${name} is not ${meta.description === undefined ? "well formed" : article(meta.description)}: ${shown(input)}`);
+    case "invalid_key":
+      return withFix(`${name} is not a name that can be used here`);
+    default:
+      return withFix(`${name} ${issue.message}`);
+  }
+}
+
+const KINDS: Record<string, string> = { string: "a string", number: "a number", int: "a whole number", boolean: "true or false", array: "a list: [ … ]", object: "an object: { … }", record: "an object: { … }" };
+
+/** A value in the words of the person who wrote it: "the number 5", "a list". Long text is cut. */
+export function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "string") return `the string ${shown(value)}`;
+  if (typeof value === "object") return "an object";
+  return typeof value === "boolean" ? String(value) : `the ${typeof value} ${String(value)}`;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+const article = (words: string) => (/^(an?|the) /.test(words) ? words : `${/^[aeiou]/i.test(words) ? "an" : "a"} ${words}`);
+
+/** `send_email[0].name` */
+export function fieldName(path: Path): string {
+  return path.reduce<string>((text, part) => (typeof part === "number" ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`), "");
+}
+
+export function valueAt(value: unknown, path: Path): unknown {
+  let inner = value;
+  for (const part of path) {
+    if (typeof inner !== "object" || inner === null || !Object.hasOwn(inner, part)) return undefined;
+    inner = (inner as Record<string | number, unknown>)[part];
+  }
+  return inner;
+}
+
+/** The field schema at `path`, with its wrappers (optional, default) still on. */
+export function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
+  let inner: z.ZodType | undefined = schema;
+  for (const part of path) {
+    const bare = unwrap(inner);
+    const def = bare?.def as { type: string; shape?: Record<string, z.ZodType>; element?: z.ZodType; valueType?: z.ZodType } | undefined;
+    inner = def?.type === "object" ? def.shape?.[part] : def?.type === "array" ? def.element : def?.valueType;
+    if (inner === undefined) return undefined;
+  }
+  return inner;
+}
+
+/** The schema without optional, default and other wrappers. */
+export function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
+  let inner = schema;
+  while (inner !== undefined) {
+    const next = (inner.def as { innerType?: z.ZodType }).innerType;
+    if (next === undefined) return inner;
+    inner = next;
+  }
+  return inner;
+}
+
+export function metaAt(schema: z.ZodType, path: Path): FieldMeta {
+  const outer = schemaAt(schema, path);
+  return { ...(unwrap(outer)?.meta() as FieldMeta | undefined), ...(outer?.meta() as FieldMeta | undefined) };
+}
+
+function drop(value: unknown, path: Path, names: string[]) {
+  const around = valueAt(value, path);
+  if (typeof around === "object" && around !== null) for (const name of names) Reflect.deleteProperty(around, name);
+}
+
+/** jsonc-parser makes objects without a prototype; structuredClone and zod want ordinary ones. */
+function plainObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainObjects);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainObjects(inner)]));
+}

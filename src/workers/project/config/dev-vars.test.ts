@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { parseDevVars } from "./dev-vars.ts";
+
+const values = (text: string) => Object.fromEntries(parseDevVars(".dev.vars", text).vars.map(({ name, value }) => [name, value]));
+const complaints = (text: string) => parseDevVars(".dev.vars", text).problems.map(({ severity, line, column, message }) => `${line}:${column} ${severity}: ${message}`);
+
+test("the forms of a value", () => {
+  const text = String.raw`# a comment
+PLAIN=abc
+ SPACED =  a b c   # comment
+export EXPORTED=1
+COLON: yes
+EMPTY=
+HASH=a#b
+SINGLE='a # b \n'
+DOUBLE="a # b\nc" # comment
+BACKTICK=${"`it's \"so\"`"}
+ESCAPED="say \"hi\""
+URL=https://example.com/?a=b&c=d
+dotted.name-x=1`;
+  assert.deepEqual(complaints(text), []);
+  assert.deepEqual(values(text), {
+    PLAIN: "abc",
+    SPACED: "a b c",
+    EXPORTED: "1",
+    COLON: "yes",
+    EMPTY: "",
+    HASH: "a",
+    SINGLE: String.raw`a # b \n`,
+    DOUBLE: "a # b\nc",
+    BACKTICK: `it's "so"`,
+    ESCAPED: String.raw`say \"hi\"`,
+    URL: "https://example.com/?a=b&c=d",
+    "dotted.name-x": "1",
+  });
+});
+
+test("a value in quotes may span lines, whatever the line break", () => {
+  for (const eol of ["\n", "\r\n", "\r"]) {
+    assert.deepEqual(values(["KEY='-----BEGIN-----", "a=b", "", "-----END-----'", "NEXT=1"].join(eol)), { KEY: "-----BEGIN-----\na=b\n\n-----END-----", NEXT: "1" });
+  }
+});
+
+test("errors name the line, never the value; the other lines are read", () => {
+  const text = "A=1\nhunter2\n2X=hunter2\nB='hunter2' hunter2\nA=2\n=hunter2\nC=3\nD=\"hunter2\nE=4";
+  assert.deepEqual(complaints(text), [
+    "2:1 error: this line is not NAME=value",
+    '3:1 error: "2X" is not a name that can be used',
+    "4:12 error: something follows the closing ' of B",
+    "5:1 warning: A is set a second time (first in line 1); the last one counts",
+    "6:1 error: this line is not NAME=value",
+    '8:3 error: the value of D begins with " and is never closed',
+  ]);
+  assert.deepEqual(values(text), { A: "2", C: "3", E: "4" });
+  assert.ok(!JSON.stringify(parseDevVars("f", text).problems).includes("hunter2"));
+});
+
+const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);
+const value = fc.string({ unit: fc.oneof(fc.constantFrom("#", "=", " ", "\n", '"', "'", "`", "\\", "$"), fc.string({ minLength: 1, maxLength: 1, unit: "grapheme" })) });
+
+/** Any value that has a quote to spare can be written, and is read back as it was. */
+function written(text: string): string | undefined {
+  const quote = ["'", "`", '"'].find((mark) => !text.includes(mark));
+  if (quote === undefined || text.includes("\r") || (quote === '"' && /\\[nr]/.test(text)) || text.endsWith("\\")) return undefined;
+  return quote + text + quote;
+}
+
+test("what is written is read back", () => {
+  fc.assert(fc.property(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key }), (pairs) => {
+    const fit = pairs.filter(([, text]) => written(text) !== undefined);
+    const text = fit.map(([key, inner]) => `${key}=${written(inner)}`).join("\n");
+    assert.deepEqual(complaints(text), []);
+    assert.deepEqual(values(text), Object.fromEntries(fit));
+  }));
+});
+
+test("any text is read without a throw, and every place lies within it", () => {
+  fc.assert(fc.property(fc.string({ unit: fc.constantFrom("A", "=", "'", '"', "`", "#", " ", "\n", "\\", ":", "1", "export ") }), (text) => {
+    const lines = text.split("\n");
+    const { vars, problems } = parseDevVars(".dev.vars", text);
+    for (const { line, column } of problems) assert.ok(lines[line! - 1] !== undefined && column! >= 1 && column! <= lines[line! - 1]!.length + 1, `${line}:${column} in ${JSON.stringify(text)}`);
+    for (const { line } of vars) assert.ok(lines[line - 1] !== undefined);
+  }));
+});

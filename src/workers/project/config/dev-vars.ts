@@ -1,0 +1,71 @@
+import type { Problem } from "../../../kernel/config/index.ts";
+
+export interface DevVar {
+  name: string;
+  value: string;
+  line: number;
+}
+
+const ASSIGNMENT = /^[ \t]*(?:export[ \t]+)?([^\s=:#"'`]+)[ \t]*(?:=|:(?=[ \t]))[ \t]*/;
+const NAME = /^[A-Za-z_][\w.-]*$/;
+
+/**
+ * Reads the syntax of dotenv: `NAME=value`, `export NAME=value`, comments, values in '…', "…" or `…` over several lines.
+ * In "…" the pairs \n and \r become line breaks; everywhere else text stands for itself. A value without quotes ends at `#`.
+ * A line that cannot be read is an error; the others are still read. Values are secrets: no message contains one.
+ */
+export function parseDevVars(file: string, text: string): { vars: DevVar[]; problems: Problem[] } {
+  const vars = new Map<string, DevVar>();
+  const problems: Problem[] = [];
+  const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
+  const report = (severity: Problem["severity"], line: number, column: number, message: string, fix: string) => void problems.push({ severity, file, line, column, message, fix });
+
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!;
+    const number = i + 1;
+    if (/^\s*(#|$)/.test(line)) continue;
+    const [start, name = ""] = ASSIGNMENT.exec(line) ?? [];
+    if (start === undefined || !NAME.test(name)) {
+      const message = start === undefined ? "this line is not NAME=value" : `"${name}" is not a name that can be used`;
+      report("error", number, line.search(/\S/) + 1, message, start === undefined ? "write NAME=value, put # before a comment, and quotes around a value of several lines" : "use letters, digits and _, not beginning with a digit");
+      continue;
+    }
+    const column = start.length + 1;
+    const quote = line[start.length];
+    let value: string | undefined;
+    if (quote === '"' || quote === "'" || quote === "`") {
+      const quoted = readQuoted(lines, i, start.length + 1, quote);
+      if (quoted === undefined) {
+        report("error", number, column, `the value of ${name} begins with ${quote} and is never closed`, `close it with ${quote}`);
+        continue;
+      }
+      i = quoted.lastLine;
+      if (!/^\s*(#|$)/.test(quoted.rest)) {
+        report("error", i + 1, lines[i]!.length - quoted.rest.length + 1, `something follows the closing ${quote} of ${name}`, `put the whole value in quotes of another kind, or a # before a comment`);
+        continue;
+      }
+      value = quote === '"' ? quoted.value.replaceAll(String.raw`\n`, "\n").replaceAll(String.raw`\r`, "\r") : quoted.value;
+    } else {
+      value = line.slice(start.length).replace(/#.*$/, "").trim();
+    }
+    const before = vars.get(name);
+    if (before !== undefined) report("warning", number, 1, `${name} is set a second time (first in line ${before.line}); the last one counts`, "keep one of them");
+    vars.set(name, { name, value, line: number });
+  }
+  return { vars: [...vars.values()], problems };
+}
+
+/** A quote of the same kind that a backslash precedes does not close, as in dotenv; the backslash stays. */
+function readQuoted(lines: readonly string[], first: number, column: number, quote: string) {
+  let value = "";
+  for (let i = first; i < lines.length; i++) {
+    const line = lines[i]!;
+    let at = i === first ? column : 0;
+    const from = at;
+    while (at < line.length && line[at] !== quote) at += line[at] === "\\" && line[at + 1] === quote ? 2 : 1;
+    value += line.slice(from, at);
+    if (at < line.length) return { value, lastLine: i, rest: line.slice(at + 1) };
+    value += "\n";
+  }
+  return undefined;
+}

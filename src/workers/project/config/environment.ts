@@ -1,0 +1,42 @@
+import { type ConfigDocument, type Path, type Problem, suggestion, valueAt } from "../../../kernel/config/index.ts";
+import { inherited, perEnvironment } from "./schema.ts";
+
+/** Where the fields of one environment stand in the file: at the top, or under `env.<name>`. */
+export interface EnvironmentView {
+  name: string | undefined;
+  /** [] or ["env", name] */
+  path: Path;
+  /** The path of a field as this environment sees it: its own, or the top level's where that is inherited. */
+  pathOf(field: string): Path;
+  /** The value there, unchecked. */
+  get(field: string): unknown;
+}
+
+export function viewEnvironment(document: ConfigDocument, name: string | undefined): EnvironmentView {
+  const path: Path = name === undefined ? [] : ["env", name];
+  const pathOf = (field: string): Path => {
+    const own = [...path, field];
+    return name !== undefined && field in inherited && valueAt(document.value, own) === undefined ? [field] : own;
+  };
+  return { name, path, pathOf, get: (field) => valueAt(document.value, pathOf(field)) };
+}
+
+/** The environment that was asked for must be in the file; and what it does not inherit is worth a word. */
+export function checkEnvironment(document: ConfigDocument, name: string | undefined): Problem[] {
+  if (name === undefined) return [];
+  const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
+  const place = { file: document.file, ...document.locate(["env"], "name") };
+  if (!names.includes(name)) {
+    const fix = suggestion(name, names) ?? (document.syntax === "toml" ? `add a section [env.${name}]` : `add "env": { "${name}": { … } }`);
+    return [{ severity: "error", ...place, message: `there is no environment "${name}" in the configuration`, fix }];
+  }
+  return Object.keys(perEnvironment).flatMap((field): Problem[] => {
+    const here = valueAt(document.value, ["env", name, field]);
+    const top = valueAt(document.value, [field]);
+    if (top === undefined || here !== undefined || isEmpty(top)) return [];
+    const message = `"${field}" is set at the top level but not in "env.${name}", which does not inherit it`;
+    return [{ severity: "warning", file: document.file, ...document.locate([field], "name"), message, fix: `repeat it in "env.${name}" if the worker needs it there` }];
+  });
+}
+
+export const isEmpty = (value: unknown): boolean => (Array.isArray(value) ? value.length === 0 : typeof value === "object" && value !== null && Object.values(value).every(isEmpty));

@@ -1,0 +1,46 @@
+import { access, readFile, readdir } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { nearest } from "../../../kernel/config/index.ts";
+import { messageOf } from "../../../kernel/errors.ts";
+import { projectErrors } from "../errors.ts";
+
+/** In the order of preference; one of each folder is used. */
+export const CONFIG_NAMES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml", "reelpost.jsonc"] as const;
+
+export interface FoundConfig {
+  file: string;
+  /** Other configuration files in the same folder, which are not read. */
+  others: string[];
+}
+
+/** The file that was named, or the first of CONFIG_NAMES in `cwd` or a folder above it. */
+export async function findConfig(cwd: string, named?: string): Promise<FoundConfig> {
+  if (named !== undefined) return { file: resolve(cwd, named), others: [] };
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const present = await Promise.all(CONFIG_NAMES.map((name) => exists(join(folder, name))));
+    const [first, ...others] = CONFIG_NAMES.filter((_, i) => present[i]);
+    if (first !== undefined) return { file: join(folder, first), others };
+    if (folder === dirname(folder)) throw projectErrors.configurationMissing({ folder: resolve(cwd), names: CONFIG_NAMES.join(", ") });
+  }
+}
+
+export async function readConfigText(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (thrown) {
+    const reason = (thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(thrown);
+    throw projectErrors.configurationUnreadable({ file, reason }, { cause: thrown });
+  }
+}
+
+export const exists = (path: string): Promise<boolean> => access(path).then(() => true, () => false);
+
+/** An existing neighbour with nearly the same name, for "did you mean". */
+export async function nearestFile(path: string): Promise<string | undefined> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  const stem = (name: string) => name.replace(/\.[^.]*$/, "");
+  const wanted = basename(path);
+  // The right name with the wrong extension is the commonest slip: index.js for index.ts.
+  const name = names.find((other) => stem(other) === stem(wanted)) ?? nearest(wanted, names);
+  return name === undefined ? undefined : join(dirname(path), name);
+}

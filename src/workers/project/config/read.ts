@@ -1,0 +1,117 @@
+import { dirname, relative, resolve } from "node:path";
+import { type ConfigDocument, type Problem, checkDocument, errorsOf, parseDocument, warningsOf } from "../../../kernel/config/index.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { problemDetails, projectErrors } from "../errors.ts";
+import type { BuildSettings, Project, ReelpostSettings } from "../project.ts";
+import { makeBindings } from "./bindings.ts";
+import { checkAcrossFields } from "./checks.ts";
+import { judgeDate } from "./compatibility.ts";
+import { type EnvironmentView, checkEnvironment, viewEnvironment } from "./environment.ts";
+import { exists, findConfig, nearestFile, readConfigText } from "./find.ts";
+import { type ConfigurationFields, type EnvironmentFields, configurationFields, inherited, perEnvironment } from "./schema.ts";
+import { readSecrets } from "./secrets.ts";
+
+export interface ReadProjectOptions {
+  /** Where the command runs: the search begins here, and a relative `config` is meant from here. */
+  cwd: string;
+  /** `--config` */
+  config?: string;
+  /** `--env` */
+  environment?: string;
+  clock: Pick<Clock, "now">;
+}
+
+/**
+ * Reads a worker's configuration with its secrets. Throws UserError: `configurationInvalid` with every problem of the files at once,
+ * `configurationMissing` or `configurationUnreadable`. Warnings come with the project.
+ */
+export async function readProject({ cwd, config, environment, clock }: ReadProjectOptions): Promise<Project> {
+  const { file, others } = await findConfig(cwd, config);
+  const document = parseDocument(file, await readConfigText(file));
+  const root = dirname(file);
+  const problems: Problem[] = [...document.problems, ...others.map((other): Problem => ({ severity: "warning", file, message: `${other} beside it is not read`, fix: "remove one of them, or choose with --config" }))];
+  const fail = (): never => {
+    throw projectErrors.configurationInvalid({ file: relative(cwd, file) || file, ...problemDetails(problems, cwd) });
+  };
+  if (errorsOf(problems).length > 0) fail();
+
+  const checked = checkDocument(document, configurationFields);
+  const view = viewEnvironment(document, environment);
+  problems.push(...checked.problems, ...checkEnvironment(document, environment));
+  if (typeof document.value === "object" && document.value !== null && !problems.some(isAboutEnvironment)) problems.push(...checkAcrossFields(document, view, clock.now()));
+  const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root);
+  problems.push(...secretProblems, ...(await checkMain(document, view, root)));
+  if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
+
+  const fields = fieldsOf(checked.value, environment);
+  const name = workerName(checked.value, environment);
+  const date = fields.compatibility_date!;
+  const verdict = judgeDate(date, clock.now());
+  return {
+    configFile: file,
+    root,
+    environment,
+    name,
+    main: resolve(root, fields.main!),
+    compatibilityDate: verdict.kind === "newer" ? verdict.use : date,
+    compatibilityFlags: fields.compatibility_flags ?? [],
+    bindings: makeBindings(fields, name, secrets),
+    limits: fields.limits?.cpu_ms === undefined ? undefined : { cpuMs: fields.limits.cpu_ms },
+    build: buildSettings(fields, checked.value, root),
+    dev: definedOnly({ port: checked.value.dev?.port, ip: checked.value.dev?.ip }),
+    addresses: fields.addresses ?? [],
+    reelpost: reelpostSettings(checked.value),
+    warnings: warningsOf(problems),
+    files: [file, ...files],
+  };
+}
+
+/** Without its environment the rest of the file would be judged against the wrong fields. */
+const isAboutEnvironment = ({ message }: Problem) => message.startsWith("there is no environment");
+
+async function checkMain(document: ConfigDocument, view: EnvironmentView, root: string): Promise<Problem[]> {
+  const main = view.get("main");
+  if (typeof main !== "string" || main === "" || (await exists(resolve(root, main)))) return [];
+  const near = await nearestFile(resolve(root, main));
+  const fix = near === undefined ? "write the path of the entry file, from the folder of this file" : `did you mean "${relative(root, near)}"?`;
+  return [{ severity: "error", file: document.file, ...document.locate(view.pathOf("main")), message: `"main" names a file that does not exist: "${main}"`, fix }];
+}
+
+function fieldsOf(configuration: ConfigurationFields, environment: string | undefined): EnvironmentFields {
+  if (environment === undefined) return configuration;
+  const own = configuration.env?.[environment] ?? {};
+  const pick = (from: object, names: object) => Object.fromEntries(Object.entries(from).filter(([name, value]) => name in names && value !== undefined));
+  return { ...pick(configuration, inherited), ...pick(own, { ...inherited, ...perEnvironment }) };
+}
+
+/** An environment is a worker of its own, named after both unless it has a name. */
+function workerName(configuration: ConfigurationFields, environment: string | undefined): string {
+  const own = environment === undefined ? undefined : configuration.env?.[environment]?.name;
+  return own ?? (environment === undefined ? configuration.name! : `${configuration.name}-${environment}`);
+}
+
+function buildSettings(fields: EnvironmentFields, configuration: ConfigurationFields, root: string): BuildSettings {
+  return {
+    rules: (fields.rules ?? []).map(({ type, globs, fallthrough }) => ({ type, globs, ...(fallthrough === undefined ? {} : { fallthrough }) })),
+    define: fields.define ?? {},
+    alias: configuration.alias ?? {},
+    minify: fields.minify ?? false,
+    noBundle: fields.no_bundle ?? false,
+    tsconfig: fields.tsconfig === undefined ? undefined : resolve(root, fields.tsconfig),
+    jsxFactory: fields.jsx_factory,
+    jsxFragment: fields.jsx_fragment,
+  };
+}
+
+function reelpostSettings({ reelpost = {} }: ConfigurationFields): ReelpostSettings {
+  const { verified_addresses, smtp_port, egress = {}, limits = {} } = reelpost;
+  return {
+    verifiedAddresses: verified_addresses,
+    smtpPort: smtp_port,
+    egress: definedOnly({ allowLoopback: egress.allow_loopback, allowPrivate: egress.allow_private, denyPorts: egress.deny_ports, allow: egress.allow }),
+    limits: definedOnly({ emailWallMs: limits.email_wall_ms, heapMb: limits.heap_mb, rssMb: limits.rss_mb }),
+  };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+const definedOnly = <T extends object>(fields: T): Defined<T> => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;

@@ -1,0 +1,64 @@
+/** Which imported files become modules of their own instead of part of the bundle. */
+export interface ModuleRule {
+  type: (typeof RULE_TYPES)[number];
+  globs: string[];
+  /** Keep the later rules of the same type too. */
+  fallthrough?: boolean;
+}
+
+export const RULE_TYPES = ["ESModule", "CommonJS", "CompiledWasm", "Text", "Data"] as const;
+
+export const DEFAULT_RULES: readonly ModuleRule[] = [
+  { type: "Text", globs: ["**/*.txt", "**/*.html", "**/*.sql"] },
+  { type: "Data", globs: ["**/*.bin"] },
+  { type: "CompiledWasm", globs: ["**/*.wasm", "**/*.wasm?module"] },
+];
+
+export interface RuleMatch {
+  type: ModuleRule["type"];
+  /** The rule is a default that a rule of the file switched off: importing such a file is an error, not a surprise. */
+  removed: boolean;
+}
+
+/**
+ * The rules of the file come first, then the defaults. The first rule of a type ends that type unless it says `fallthrough`, as in wrangler.
+ */
+export function matchRules(own: readonly ModuleRule[]): (specifier: string) => RuleMatch | undefined {
+  const ended = new Set<string>();
+  const rules = [...own, ...DEFAULT_RULES].map((rule) => {
+    const removed = ended.has(rule.type);
+    if (rule.fallthrough !== true) ended.add(rule.type);
+    return { type: rule.type, removed, patterns: rule.globs.map(globPattern) };
+  });
+  return (specifier) => {
+    const matching = rules.filter((rule) => rule.patterns.some((pattern) => pattern.test(specifier)));
+    const rule = matching.find(({ removed }) => !removed) ?? matching[0];
+    return rule && { type: rule.type, removed: rule.removed };
+  };
+}
+
+/** `**` as a whole part any folders, `*` within a folder, `?` as itself (it occurs in `.wasm?module`), `{a,b}` either. A leading `./` counts for nothing. */
+export function globPattern(glob: string): RegExp {
+  const source = glob.replace(/^\.\//, "").replaceAll(/(?<=^|\/)\*\*\/|(?<=^|\/)\*\*$|\*+|[{},]|[^*{},]+/g, (part, at: number, whole: string) => {
+    if (part === "**/") return "(?:.*/)?";
+    if (part === "**" && at + 2 === whole.length && (at === 0 || whole[at - 1] === "/")) return ".*";
+    if (part.startsWith("*")) return "[^/]*";
+    if (part === "{") return "(?:";
+    if (part === "}") return ")";
+    if (part === ",") return glob.includes("{") ? "|" : ",";
+    return escapePattern(part);
+  });
+  return new RegExp(`^(?:\\./)?${balanced(glob) ? source : escapePattern(glob)}$`);
+}
+
+function balanced(glob: string): boolean {
+  let depth = 0;
+  for (const char of glob) {
+    if (char === "{") depth++;
+    if (char === "}") depth--;
+    if (depth < 0 || depth > 1) return false;
+  }
+  return depth === 0;
+}
+
+const escapePattern = (text: string) => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);

@@ -1,0 +1,230 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { RULE_TYPES } from "./rules.ts";
+
+/** The fields of a worker's configuration file, named as wrangler names them. What each means is in docs of the platform; here is its shape. */
+
+export const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+const bindingName = z.string().regex(IDENTIFIER).meta({ description: "a JavaScript name", example: "MY_BINDING", fix: "use letters, digits and _, not beginning with a digit: the code reads it as env.NAME" });
+
+const address = z
+  .string()
+  .max(320)
+  .regex(/^[^\s@<>,;"]+@[^\s@<>,;"]+$/)
+  .meta({ description: "an e-mail address", example: "someone@example.com" });
+
+const workerName = z
+  .string()
+  .regex(/^[a-zA-Z0-9_-]{1,63}$/)
+  .meta({ description: "a worker name", example: "my-worker", fix: 'use letters, digits, "-" and "_", at most 63' });
+
+const date = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}$/)
+  .meta({ description: "a date", fix: 'write it as "YYYY-MM-DD"' });
+
+const remote = z.boolean().optional();
+
+const sendEmail = z.strictObject({
+  name: bindingName,
+  destination_address: address.optional(),
+  allowed_destination_addresses: z.array(address).optional().meta({ example: ["someone@example.com"] }),
+  allowed_sender_addresses: z.array(address).optional().meta({ example: ["me@example.com"] }),
+  remote,
+});
+
+const kvNamespace = z.strictObject({ binding: bindingName, id: z.string().min(1).optional(), preview_id: z.string().min(1).optional(), remote });
+
+// 3 to 63 characters, as the hosted service asks.
+const bucketName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/)
+  .meta({ description: "a bucket name", example: "my-bucket", fix: 'use lower case letters, digits and "-", 3 to 63 of them, with a letter or digit at both ends' });
+
+const r2Bucket = z.strictObject({ binding: bindingName, bucket_name: bucketName.optional(), preview_bucket_name: bucketName.optional(), jurisdiction: z.string().optional(), remote });
+
+const d1Database = z.strictObject({
+  binding: bindingName,
+  database_name: z.string().min(1).optional(),
+  database_id: z.string().min(1).optional(),
+  preview_database_id: z.string().min(1).optional(),
+  migrations_table: z.string().optional(),
+  migrations_dir: z.string().optional(),
+  migrations_pattern: z.string().optional(),
+  remote,
+});
+
+const rule = z.strictObject({ type: z.enum(RULE_TYPES), globs: z.array(z.string().min(1)).meta({ example: ["**/*.md"] }), fallthrough: z.boolean().optional() });
+
+/** Known to wrangler, without a meaning on a machine of one's own: accepted and passed over. */
+const passedOver = z.unknown().optional();
+
+const listOf = <T extends z.ZodType>(item: T, example: unknown) => z.array(item).optional().meta({ example: [example] });
+
+/** What a named environment takes from the top level when it says nothing itself. */
+export const inherited = {
+  name: workerName.optional(),
+  main: z.string().min(1).optional().meta({ description: "the entry file", example: "src/index.ts" }),
+  compatibility_date: date.optional(),
+  compatibility_flags: z.array(z.string()).optional().meta({ example: ["nodejs_compat"] }),
+  limits: z.strictObject({ cpu_ms: z.number().int().min(1).max(300_000).optional().meta({ example: 30_000 }), subrequests: passedOver }).optional().meta({ example: { cpu_ms: 30_000 } }),
+  rules: listOf(rule, { type: "Text", globs: ["**/*.md"] }),
+  minify: z.boolean().optional(),
+  no_bundle: z.boolean().optional(),
+  tsconfig: z.string().min(1).optional().meta({ example: "tsconfig.json" }),
+  jsx_factory: z.string().min(1).optional(),
+  jsx_fragment: z.string().min(1).optional(),
+  observability: passedOver,
+  addresses: z
+    .array(
+      z
+        .string()
+        .regex(/^[^\s@<>,;"]+@[^\s@<>,;"]+$/)
+        .meta({ description: "an address or a pattern of addresses", example: "*@example.com" }),
+    )
+    .optional()
+    .meta({ example: ["hi@example.com", "*@example.com"] }),
+  account_id: passedOver,
+  workers_dev: passedOver,
+  preview_urls: passedOver,
+  route: passedOver,
+  routes: passedOver,
+  placement: passedOver,
+  logpush: passedOver,
+  upload_source_maps: passedOver,
+  keep_names: passedOver,
+  preserve_file_names: passedOver,
+  base_dir: passedOver,
+  find_additional_modules: passedOver,
+  compliance_region: passedOver,
+  first_party_worker: passedOver,
+  python_modules: passedOver,
+  migrations: passedOver,
+  triggers: passedOver,
+  build: passedOver,
+  tail_consumers: passedOver,
+  streaming_tail_consumers: passedOver,
+  cache: passedOver,
+  exports: passedOver,
+};
+
+/** What every environment says for itself, or goes without. */
+export const perEnvironment = {
+  vars: z.record(z.string().min(1), z.json()).optional().meta({ example: { API_URL: "https://example.com" } }),
+  send_email: listOf(sendEmail, { name: "SEB" }),
+  kv_namespaces: listOf(kvNamespace, { binding: "KV", id: "my-kv" }),
+  r2_buckets: listOf(r2Bucket, { binding: "BUCKET", bucket_name: "my-bucket" }),
+  d1_databases: listOf(d1Database, { binding: "DB", database_id: "my-db" }),
+  define: z.record(z.string().min(1), z.string()).optional().meta({ example: { "process.env.MODE": '"test"' } }),
+  secrets: z.strictObject({ required: z.array(bindingName).optional() }).optional().meta({ example: { required: ["API_KEY"] } }),
+  cloudchamber: passedOver,
+};
+
+/** Bindings of the hosted platform that have no counterpart here yet: field name to what it is called. Naming one is an error. */
+export const UNSUPPORTED: Record<string, string> = {
+  durable_objects: "Durable Objects",
+  queues: "Queues",
+  services: "service bindings",
+  ai: "Workers AI",
+  ai_search: "AI Search",
+  analytics_engine_datasets: "Analytics Engine",
+  assets: "static assets",
+  browser: "Browser Rendering",
+  containers: "Containers",
+  data_blobs: "data blobs",
+  dispatch_namespaces: "dispatch namespaces",
+  hyperdrive: "Hyperdrive",
+  images: "Images",
+  logfwdr: "log forwarding",
+  media: "Media Transformations",
+  mtls_certificates: "mTLS certificates",
+  pages_build_output_dir: "Pages projects",
+  pipelines: "Pipelines",
+  ratelimits: "rate limits",
+  secrets_store_secrets: "the Secrets Store",
+  site: "Workers Sites",
+  stream: "the Stream binding",
+  text_blobs: "text blobs",
+  unsafe: "unsafe bindings",
+  unsafe_hello_world: "the Hello World binding",
+  vectorize: "Vectorize",
+  version_metadata: "version metadata",
+  vpc_services: "VPC services",
+  wasm_modules: "Wasm module bindings",
+  worker_loaders: "Worker Loaders",
+  workflows: "Workflows",
+};
+
+const unsupported = Object.fromEntries(Object.keys(UNSUPPORTED).map((name) => [name, z.unknown().optional()]));
+
+const addressRange = z
+  .string()
+  .refine((text) => {
+    const [host = "", bits, more] = text.split("/");
+    const size = isIP(host) === 6 ? 128 : 32;
+    return isIP(host) !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= size));
+  }, "is neither an IP address nor a range")
+  .meta({ example: "10.1.2.0/24" });
+
+const port = z.number().int().min(0).max(65_535);
+
+/** Fields of ours; wrangler warns of them and goes on. */
+export const reelpostFields = z.strictObject({
+  verified_addresses: z.array(address).optional().meta({ description: "destinations that forward() and send() may reach", example: ["someone@example.com"] }),
+  smtp_port: port.optional().meta({ description: "port of the SMTP listener", example: 2525 }),
+  egress: z
+    .strictObject({
+      allow_loopback: z.boolean().optional(),
+      allow_private: z.boolean().optional(),
+      deny_ports: z.array(port).optional().meta({ example: [25] }),
+      allow: z.array(addressRange).optional().meta({ example: ["10.1.2.0/24"] }),
+    })
+    .optional()
+    .meta({ description: "what fetch() and connect() may reach", example: { allow_private: true } }),
+  limits: z
+    .strictObject({
+      email_wall_ms: z.number().int().min(1).optional().meta({ example: 60_000 }),
+      heap_mb: z.number().int().min(16).optional().meta({ example: 128 }),
+      rss_mb: z.number().int().min(64).optional().meta({ example: 512 }),
+    })
+    .optional()
+    .meta({ example: { email_wall_ms: 60_000 } }),
+});
+
+const topLevelOnly = {
+  $schema: z.string().optional(),
+  alias: z.record(z.string().min(1), z.string()).optional().meta({ example: { punycode: "./src/punycode.ts" } }),
+  dev: z
+    .strictObject({
+      port: port.optional().meta({ example: 8787 }),
+      ip: z.string().optional().meta({ example: "127.0.0.1" }),
+      inspector_port: passedOver,
+      inspector_ip: passedOver,
+      local_protocol: passedOver,
+      upstream_protocol: passedOver,
+      host: passedOver,
+      enable_containers: passedOver,
+      container_engine: passedOver,
+      generate_types: passedOver,
+    })
+    .optional()
+    .meta({ example: { port: 8787 } }),
+  keep_vars: passedOver,
+  legacy_env: passedOver,
+  send_metrics: passedOver,
+  reelpost: reelpostFields.optional().meta({ example: { verified_addresses: ["someone@example.com"] } }),
+};
+
+export const environmentFields = z.strictObject({ ...inherited, ...perEnvironment, ...unsupported });
+
+export const configurationFields = z.strictObject({
+  ...inherited,
+  ...perEnvironment,
+  ...topLevelOnly,
+  env: z.record(z.string().min(1), environmentFields).optional().meta({ example: { staging: { vars: {} } } }),
+  ...unsupported,
+});
+
+export type EnvironmentFields = z.output<typeof environmentFields>;
+export type ConfigurationFields = z.output<typeof configurationFields>;

@@ -1,0 +1,62 @@
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type ConfigDocument, type Problem, fieldName, valueAt } from "../../../kernel/config/index.ts";
+import { messageOf } from "../../../kernel/errors.ts";
+import { bindingPlaces } from "./checks.ts";
+import { type DevVar, parseDevVars } from "./dev-vars.ts";
+import type { EnvironmentView } from "./environment.ts";
+
+export interface ReadSecrets {
+  secrets: DevVar[];
+  problems: Problem[];
+  /** The files that were looked for. */
+  files: string[];
+}
+
+/**
+ * The secrets of local development stand beside the configuration: `.dev.vars.<environment>` when there is one, otherwise `.dev.vars`; the
+ * two are never merged. When the configuration lists `secrets.required`, only those are taken and a missing one is a warning.
+ */
+export async function readSecrets(document: ConfigDocument, view: EnvironmentView, root: string): Promise<ReadSecrets> {
+  const files = [...(view.name === undefined ? [] : [join(root, `.dev.vars.${view.name}`)]), join(root, ".dev.vars")];
+  for (const file of files) {
+    const text = await readIfThere(file);
+    if (text === undefined) continue;
+    if (typeof text !== "string") return { secrets: [], files, problems: [{ severity: "error", file, message: `the secrets cannot be read: ${messageOf(text.error)}` }] };
+    const { vars, problems } = parseDevVars(file, text);
+    const required = requiredNames(view);
+    const secrets = required === undefined ? vars : vars.filter(({ name }) => required.includes(name));
+    return { secrets, files, problems: [...problems, ...nameClashes(secrets, file, document, view), ...missing(secrets, document, view, file)] };
+  }
+  return { secrets: [], files, problems: missing([], document, view, files.at(-1)!) };
+}
+
+async function readIfThere(file: string): Promise<string | { error: unknown } | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? undefined : { error };
+  }
+}
+
+function requiredNames(view: EnvironmentView): string[] | undefined {
+  const required = valueAt(view.get("secrets"), ["required"]);
+  return Array.isArray(required) ? required.filter((name) => typeof name === "string") : undefined;
+}
+
+function missing(secrets: readonly DevVar[], document: ConfigDocument, view: EnvironmentView, file: string): Problem[] {
+  const path = [...view.pathOf("secrets"), "required"];
+  return (requiredNames(view) ?? []).flatMap((name, i): Problem[] =>
+    secrets.some((secret) => secret.name === name) ? [] : [{ severity: "warning", file: document.file, ...document.locate([...path, i]), message: `the secret ${name} is required and has no value`, fix: `add ${name}=… to ${file}` }]);
+}
+
+/** A secret may stand in for a variable; it may not hide a binding. */
+function nameClashes(secrets: readonly DevVar[], file: string, document: ConfigDocument, view: EnvironmentView): Problem[] {
+  const bindings = bindingPlaces(document, view).filter(({ kind }) => kind === "binding");
+  return secrets.flatMap((secret): Problem[] => {
+    const binding = bindings.find(({ name }) => name === secret.name);
+    if (binding === undefined) return [];
+    const message = `the secret ${secret.name} has the name of a binding, "${fieldName(binding.path.slice(0, -1))}" in line ${document.locate(binding.path).line} of ${basename(document.file)}`;
+    return [{ severity: "error", file, line: secret.line, column: 1, message, fix: "rename one of them" }];
+  });
+}

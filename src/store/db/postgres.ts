@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, PostgresDialect, sql } from "kysely";
+import { Fault } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import type { Db } from "./port.ts";
 import { createGuardedPool } from "./postgres-connection.ts";
@@ -16,8 +17,17 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
   const pool = createGuardedPool({ url, connections });
   // oxlint-disable-next-line no-explicit-any
   const kysely = new Kysely<any>({ dialect: new PostgresDialect({ pool }) });
+  const underWay = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
-  const close = () => (closed ??= kysely.destroy());
+  const close = () => (closed ??= Promise.allSettled(underWay).then(() => kysely.destroy()));
+
+  async function tracked<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (closed) throw new Fault("the database is closed");
+    const running = work();
+    underWay.add(running);
+    return running.finally(() => underWay.delete(running));
+  }
+
   try {
     await expectDurable(kysely);
   } catch (err) {
@@ -29,10 +39,10 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
     dialect: "postgres",
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
-      retryCollisions(() => (kysely as Kysely<Tables>).transaction().setIsolationLevel("serializable").execute((tx) => pool.inside(() => work(tx)))),
+      tracked(() => retryCollisions(() => (kysely as Kysely<Tables>).transaction().setIsolationLevel("serializable").execute((tx) => pool.inside(() => work(tx))))),
     // The server itself lets concurrent commits share an fsync.
     write: async (query) => {
-      const { rows, numAffectedRows } = await kysely.executeQuery(query.compile());
+      const { rows, numAffectedRows } = await tracked(() => kysely.executeQuery(query.compile()));
       return { rows, affected: Number(numAffectedRows ?? 0) };
     },
     close,

@@ -13,8 +13,8 @@ export interface SqliteConnection {
 
 /** Statements kept prepared per connection: the least recently used goes first. */
 const KEPT_STATEMENTS = 500;
-/** How long SQLite waits, blocking, for another process to let go of the file. */
-const BUSY_MS = 5_000;
+/** How long SQLite waits, blocking, for another process to let go of the file. A writer's further patience is write-turns.ts'. */
+const BUSY_MS = { opening: 5_000, writing: 20 };
 
 export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
   const sqlite = open(path, readOnly);
@@ -70,7 +70,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
 function open(path: string, readOnly: boolean): DatabaseSync {
   let sqlite: DatabaseSync | undefined;
   try {
-    sqlite = new DatabaseSync(path, { readOnly, timeout: BUSY_MS, enableForeignKeyConstraints: true });
+    sqlite = new DatabaseSync(path, { readOnly, timeout: BUSY_MS.opening, enableForeignKeyConstraints: true });
     if (readOnly) return sqlite;
     sqlite.exec("pragma journal_mode = wal");
     // FULL: in WAL mode NORMAL does not fsync at commit, and a power cut takes acknowledged writes with it.
@@ -80,6 +80,7 @@ function open(path: string, readOnly: boolean): DatabaseSync {
     expect(sqlite, path, "journal_mode", "wal");
     expect(sqlite, path, "synchronous", 2);
     expect(sqlite, path, "foreign_keys", 1);
+    sqlite.exec(`pragma busy_timeout = ${BUSY_MS.writing}`);
     return sqlite;
   } catch (err) {
     if (sqlite?.isOpen) sqlite.close();

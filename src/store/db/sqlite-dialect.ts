@@ -47,14 +47,7 @@ function createDriver({ reader, writer, turns }: { reader: SqliteConnection; wri
     acquireConnection: async (): Promise<Connection> => ({ executeQuery, streamQuery }),
     releaseConnection: async () => {},
     async beginTransaction(connection: Connection) {
-      const giveBack = await turns.hold();
-      try {
-        writer.exec("begin immediate");
-      } catch (err) {
-        giveBack();
-        throw err;
-      }
-      connection.transaction = { giveBack, failed: false };
+      connection.transaction = { giveBack: await turns.begin(), failed: false };
     },
     async commitTransaction(connection: Connection) {
       if (connection.transaction?.failed) throw new Fault("a statement of this transaction failed and the error was swallowed: nothing is committed");

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { CompiledQuery } from "kysely";
 import { Fault } from "../../kernel/index.ts";
-import { storeErrors } from "../errors.ts";
+import { isStoreError, storeErrors } from "../errors.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /**
@@ -13,9 +13,9 @@ export interface WriteTurns {
   alone<Row>(query: CompiledQuery): Promise<Result<Row>>;
   /** Runs with whatever else was asked for in this round of the event loop, in one commit. */
   together<Row>(query: CompiledQuery): Promise<Result<Row>>;
-  /** Waits for its turn, then keeps all others waiting until the returned function is called. */
-  hold(): Promise<() => void>;
-  /** Marks what `work` does as inside the transaction that holds the turn. */
+  /** Begins a transaction when its turn comes. All others wait until the returned function is called, after COMMIT or ROLLBACK. */
+  begin(): Promise<() => void>;
+  /** Marks what `work` does as inside the transaction that is open. */
   inside<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Resolves when everything asked for before is through (or stuck for longer than anyone waits); whatever comes later is refused. */
   close(): Promise<void>;
@@ -23,94 +23,92 @@ export interface WriteTurns {
 
 type Result<Row> = { rows: Row[]; affected: number };
 type Single = { query: CompiledQuery; resolve(result: Result<never>): void; reject(reason: unknown): void };
-type Waiting = ({ kind: "together" | "alone" } & Single) | { kind: "hold"; resolve(): void; reject(reason: unknown): void };
+type Waiting = ({ kind: "together" } & Single) | ({ kind: "alone" } & Single) | { kind: "begin"; resolve(): void; reject(reason: unknown): void };
 
 const MAX_WAITING = 20_000;
 const MAX_TOGETHER = 512;
+/** Another process is writing: we look again after this, instead of blocking the event loop inside SQLite. */
+const BUSY_RETRY_MS = 10;
 
 export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000 } = {}): WriteTurns {
   const waiting: Waiting[] = [];
   const transaction = new AsyncLocalStorage<object>();
-  let holder: object | undefined;
-  let scheduled = false;
+  let open: object | undefined;
+  let scheduled: NodeJS.Immediate | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let busySince: number | undefined;
   let closed = false;
 
-  function refuse() {
-    if (closed) throw new Fault("the database is closed");
-    if (holder && transaction.getStore() === holder) throw new Fault("a write through `db` inside a transaction would wait for itself: use `tx`");
-  }
-
-  function wait(entry: Waiting) {
+  function ask(entry: Waiting, now: boolean) {
+    if (closed) return entry.reject(new Fault("the database is closed"));
+    if (open && transaction.getStore() === open) return entry.reject(new Fault("a write through `db` inside a transaction would wait for itself: use `tx`"));
     if (waiting.length >= MAX_WAITING) return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
     waiting.push(entry);
+    if (open || retry) return;
+    // After this round's I/O callbacks: what they all write goes to the disk with one fsync.
+    if (now) serve();
+    else scheduled ??= setImmediate(serve);
   }
 
   function serve() {
-    scheduled = false;
-    let done = 0;
-    while (!holder && done < waiting.length) {
-      const first = waiting[done]!;
-      if (first.kind === "hold") {
-        done++;
-        holder = {};
-        first.resolve();
-      } else if (first.kind === "alone") {
-        done++;
-        runAlone(writer, first);
-      } else {
-        const batch: Single[] = [];
-        for (let next = waiting[done]; next?.kind === "together" && batch.length < MAX_TOGETHER; next = waiting[done]) {
-          batch.push(next);
-          done++;
-        }
-        commitTogether(writer, batch);
+    clearImmediate(scheduled);
+    clearTimeout(retry);
+    scheduled = retry = undefined;
+    while (!open && waiting.length > 0) {
+      try {
+        serveFirst(waiting[0]!);
+        busySince = undefined;
+      } catch (err) {
+        busySince ??= performance.now();
+        if (performance.now() - busySince < patienceMs) return void (retry = setTimeout(serve, BUSY_RETRY_MS));
+        busySince = undefined;
+        waiting.shift()!.reject(err);
       }
     }
-    waiting.splice(0, done);
   }
 
-  function hold(): Promise<() => void> {
-    return new Promise<void>((resolve, reject) => {
-      refuse();
-      wait({ kind: "hold", resolve, reject });
-      if (!holder) serve();
-    }).then(() => {
-      const impatient = setInterval(() => {
-        const reason = storeErrors.busy({ reason: `a transaction has been open for more than ${patienceMs} ms` });
-        for (const entry of waiting.splice(0)) entry.reject(reason);
-      }, patienceMs);
-      impatient.unref();
-      return () => {
-        clearInterval(impatient);
-        holder = undefined;
-        if (waiting.length > 0) serve();
-      };
-    });
+  /** Throws, having done nothing and answered nobody, when another process is writing. */
+  function serveFirst(first: Waiting) {
+    if (first.kind === "together") {
+      const end = waiting.findIndex(({ kind }, index) => kind !== "together" || index === MAX_TOGETHER);
+      const batch = waiting.slice(0, end === -1 ? waiting.length : end) as Single[];
+      if (batch.length === 1) runAlone(writer, first);
+      else commitTogether(writer, batch);
+      waiting.splice(0, batch.length);
+    } else if (first.kind === "alone") {
+      runAlone(writer, first);
+      waiting.shift();
+    } else {
+      writer.exec("begin immediate");
+      open = {};
+      waiting.shift();
+      first.resolve();
+    }
+  }
+
+  async function begin() {
+    await new Promise<void>((resolve, reject) => ask({ kind: "begin", resolve, reject }, true));
+    const impatient = setInterval(() => {
+      const reason = storeErrors.busy({ reason: `a transaction has been open for more than ${patienceMs} ms` });
+      for (const entry of waiting.splice(0)) entry.reject(reason);
+    }, patienceMs).unref();
+    return () => {
+      clearInterval(impatient);
+      open = undefined;
+      serve();
+    };
   }
 
   return {
-    hold,
+    begin,
+    inside: (work) => transaction.run(open!, work),
+    alone: (query) => new Promise((resolve, reject) => ask({ kind: "alone", query, resolve, reject }, true)),
+    together: (query) => new Promise((resolve, reject) => ask({ kind: "together", query, resolve, reject }, false)),
     async close() {
-      const turn = hold();
+      const everythingBefore = begin().then(() => writer.exec("rollback"));
       closed = true;
-      await turn.catch(() => {});
+      await everythingBefore.catch(() => {});
     },
-    inside: (work) => transaction.run(holder!, work),
-    alone: (query) =>
-      new Promise((resolve, reject) => {
-        refuse();
-        wait({ kind: "alone", query, resolve, reject });
-        if (!holder) serve();
-      }),
-    together: (query) =>
-      new Promise((resolve, reject) => {
-        refuse();
-        wait({ kind: "together", query, resolve, reject });
-        if (scheduled || holder) return;
-        scheduled = true;
-        // After this round's I/O callbacks: what they all write goes to the disk with one fsync.
-        setImmediate(serve);
-      }),
   };
 }
 
@@ -118,6 +116,7 @@ function runAlone(writer: SqliteConnection, { query, resolve, reject }: Single) 
   try {
     resolve(writer.run(query));
   } catch (err) {
+    if (isStoreError(err, "busy")) throw err;
     reject(err);
   }
 }
@@ -127,14 +126,8 @@ function runAlone(writer: SqliteConnection, { query, resolve, reject }: Single) 
  * Where the whole transaction went away (disk full, a deferred constraint at commit) nobody has been answered yet: each runs again by itself.
  */
 function commitTogether(writer: SqliteConnection, batch: Single[]) {
-  if (batch.length === 1) return runAlone(writer, batch[0]!);
   const answers: (() => void)[] = [];
-  try {
-    writer.exec("begin immediate");
-  } catch (err) {
-    for (const { reject } of batch) reject(err);
-    return;
-  }
+  writer.exec("begin immediate");
   try {
     for (const { query, resolve, reject } of batch) {
       try {
@@ -148,7 +141,13 @@ function commitTogether(writer: SqliteConnection, batch: Single[]) {
     writer.exec("commit");
   } catch {
     if (writer.inTransaction) writer.exec("rollback");
-    for (const single of batch) runAlone(writer, single);
+    for (const single of batch) {
+      try {
+        runAlone(writer, single);
+      } catch (busy) {
+        single.reject(busy);
+      }
+    }
     return;
   }
   for (const answer of answers) answer();

@@ -1,4 +1,4 @@
-import { close, fsync, mkdirSync, open, rmdirSync } from "node:fs";
+import { closeSync, fsync, mkdirSync, openSync, rmdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "./fs-errors.ts";
@@ -7,6 +7,8 @@ import { codeOf } from "./fs-errors.ts";
 export interface Folders {
   /** Makes `folder` and its parents; with `durable` their names survive a power cut. Cheap for a folder used before. */
   make(folder: string, durable: boolean): Promise<void>;
+  /** Makes the names in `folder` durable: when it resolves, so are all names given before the call. */
+  sync(folder: string): Promise<void>;
   /** It turned out to be gone: another process removed it. */
   forget(folder: string): void;
   /** Removes `folder` and its parents as far as they are empty. A folder in use stays: making it again would cost two fsyncs. */
@@ -19,15 +21,28 @@ const IN_USE_MS = 600_000;
 export function createFolders(root: string): Folders {
   /** Folders known to be on the disk, with the time of the last put. */
   const known = new Map<string, number>();
+  const syncing = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+
+  // An fsync that runs already may have begun before the caller's rename; the one after it serves everyone who comes meanwhile.
+  function sync(folder: string): Promise<void> {
+    const current = syncing.get(folder);
+    if (current) return (current.next ??= current.running.then(() => sync(folder), () => sync(folder)));
+    const running = syncNow(folder).finally(() => {
+      if (syncing.get(folder)?.running === running) syncing.delete(folder);
+    });
+    syncing.set(folder, { running });
+    return running;
+  }
 
   return {
+    sync,
     async make(folder, durable) {
       if (!known.has(folder)) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         if (!durable) return;
         // Who made the parents, and whether they were synced, is not known: another put may be between its mkdir and its fsync.
         for (let child = folder; child !== root; child = dirname(child)) {
-          await syncFolder(dirname(child));
+          await sync(dirname(child));
           if (known.has(dirname(child))) break;
         }
         if (known.size >= REMEMBERED) known.clear();
@@ -48,22 +63,20 @@ export function createFolders(root: string): Folders {
   };
 }
 
-const openAsync = promisify(open);
 const fsyncAsync = promisify(fsync);
-const closeAsync = promisify(close);
 
-/** Makes the names in a folder durable. A folder that is gone has no names to keep. */
-export async function syncFolder(path: string): Promise<void> {
+async function syncNow(folder: string): Promise<void> {
   let fd: number;
   try {
-    fd = await openAsync(path, "r");
+    fd = openSync(folder, "r");
   } catch (err) {
+    // A folder that is gone has no names to keep.
     if (codeOf(err) === "ENOENT") return;
     throw err;
   }
   try {
     await fsyncAsync(fd);
   } finally {
-    await closeAsync(fd);
+    closeSync(fd);
   }
 }

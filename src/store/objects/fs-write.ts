@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { storeErrors } from "../errors.ts";
 import { createDigester, digestOf } from "./digest.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
-import { type Folders, syncFolder } from "./fs-folders.ts";
+import type { Folders } from "./fs-folders.ts";
 import type { PutOptions, Stored } from "./port.ts";
 
 /** Up to here a write goes straight to the page cache on this thread: a hop to the thread pool costs more. */
@@ -101,7 +101,7 @@ async function giveName({ temp, path, folders }: Target, durable: boolean) {
     await folders.make(folder, durable);
     renameSync(temp, path);
   }
-  if (durable) await syncFolder(folder);
+  if (durable) await folders.sync(folder);
 }
 
 function removeQuietly(path: string) {

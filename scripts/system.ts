@@ -1,0 +1,112 @@
+/**
+ * What the program and its tests need from the system, beside Node: looked for, and as root on Debian or Ubuntu installed.
+ *
+ *     node scripts/system.ts start      what `npm start` needs
+ *     node scripts/system.ts test       what `npm test` needs
+ */
+import { spawnSync, type SpawnSyncReturns } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export type Purpose = "start" | "test";
+
+interface Need {
+  name: string;
+  for: Purpose[];
+  /** One line: what is lost without it. */
+  without: string;
+  found(): boolean;
+  debianPackage: string;
+  install(apt: Apt): void;
+}
+
+const needs: Need[] = [
+  {
+    name: "PostgreSQL",
+    for: ["test"],
+    without: "the suites that run on PostgreSQL are skipped",
+    found: () => findPostgres() !== undefined,
+    debianPackage: "postgresql",
+    install: installPostgres,
+  },
+];
+
+/** Looks for everything `purpose` needs, installs what it can, says on stderr what it does. Returns the names of what is still missing. */
+export function ensureSystem(purpose: Purpose, say: (line: string) => void = (line) => process.stderr.write(`${line}\n`)): string[] {
+  const missing = needs.filter((need) => need.for.includes(purpose) && !need.found());
+  if (missing.length === 0) return [];
+  const packages = missing.map(({ debianPackage }) => debianPackage).join(" ");
+  if (process.getuid?.() !== 0 || !isDebian()) {
+    for (const { name, without } of missing) say(`${name} is not installed: ${without}.`);
+    say(isDebian() ? `To install: sudo apt-get install -y ${packages}` : `To install, use your system's package manager; Debian calls it: ${packages}`);
+    return missing.map(({ name }) => name);
+  }
+  say(`installing ${packages} with apt-get ...`);
+  const apt = createApt(say);
+  if (apt("update")) for (const need of missing) need.install(apt);
+  const still = missing.filter((need) => !need.found());
+  for (const { name, without } of still) say(`${name} could not be installed: ${without}.`);
+  return still.map(({ name }) => name);
+}
+
+/** The folder with initdb and postgres, newest version first: Debian's, or the first on the PATH. */
+export function findPostgres(): string | undefined {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = [...versions.map((version) => join(debian, version, "bin")), ...(process.env["PATH"] ?? "").split(delimiter)];
+  return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
+}
+
+const CLUSTER_SETTINGS = "/etc/postgresql-common/createcluster.conf";
+
+/** Only the programs are wanted. Debian's package would also make and start a server on port 5432: told not to, for this one installation. */
+function installPostgres(apt: Apt) {
+  if (!apt("install", "postgresql-common")) return;
+  const before = existsSync(CLUSTER_SETTINGS) ? readFileSync(CLUSTER_SETTINGS) : undefined;
+  if (before) writeFileSync(CLUSTER_SETTINGS, `${before}\ncreate_main_cluster = false\n`);
+  try {
+    apt("install", "postgresql");
+  } finally {
+    if (before) writeFileSync(CLUSTER_SETTINGS, before);
+  }
+}
+
+type Apt = (command: "update" | "install", ...packages: string[]) => boolean;
+
+function createApt(say: (line: string) => void): Apt {
+  return (command, ...packages) => {
+    const options = ["-q", "-o", "DPkg::Lock::Timeout=120", ...(command === "install" ? ["-y", "--no-install-recommends"] : [])];
+    const result = spawnSync("apt-get", [...options, command, ...packages], {
+      encoding: "utf8",
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 600_000,
+    });
+    if (result.status !== 0) say(`apt-get ${[command, ...packages].join(" ")} failed: ${complaintOf(result)}`);
+    return result.status === 0;
+  };
+}
+
+/** apt's own error lines, without the addresses of package servers: logs are public, mirrors may not be. */
+function complaintOf({ error, signal, stderr }: SpawnSyncReturns<string>): string {
+  if (error || signal) return error?.message ?? `ended by ${signal}`;
+  const lines = stderr.split("\n").filter((line) => /^(E|dpkg):/.test(line)).slice(0, 5);
+  return lines.join(" ").replace(/\b\w+:\/\/\S+/g, "<address>").replace(/\b(?:[\w-]+\.)+[a-z]{2,}\b|\b\d+(?:\.\d+){3}\b/gi, "<host>") || "it gave no reason";
+}
+
+function isDebian(): boolean {
+  const release = existsSync("/etc/os-release") ? readFileSync("/etc/os-release", "utf8") : "";
+  return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release) && existsSync("/usr/bin/apt-get");
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const purpose = process.argv[2];
+  if (purpose !== "start" && purpose !== "test") {
+    process.stderr.write("usage: node scripts/system.ts start|test\n");
+    process.exit(2);
+  }
+  const missing = ensureSystem(purpose);
+  if (missing.length === 0) process.stderr.write(`everything that ${purpose} needs from the system is here\n`);
+  process.exit(missing.length === 0 ? 0 : 1);
+}

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { dbConformance } from "./db.conformance.ts";
+
+onEveryDatabase(dbConformance);

@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
+import { findPostgres } from "../../scripts/system.ts";
+
+/** A PostgreSQL server of our own: fsync on, on a loopback port nobody else has, gone with the process that asked for it. */
+export interface Cluster {
+  /** The superuser's URL of the maintenance database. */
+  readonly url: string;
+  /** A new, empty database. */
+  createDatabase(): Promise<string>;
+  dropDatabase(url: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** scripts/test.ts starts one cluster for all test files and passes its URL on. A server of the user's own does as well. */
+export const SHARED_CLUSTER = "REELPOST_TEST_POSTGRES";
+
+/** The shared cluster, or a private one; undefined where PostgreSQL is not installed. */
+export async function startCluster(): Promise<Cluster | undefined> {
+  const shared = process.env[SHARED_CLUSTER];
+  if (shared) return { ...databasesOf(shared), url: shared, stop: async () => {} };
+  const binaries = findPostgres();
+  return binaries ? startPrivateCluster(binaries) : undefined;
+}
+
+export const postgresAvailable = (): boolean => Boolean(process.env[SHARED_CLUSTER]) || findPostgres() !== undefined;
+
+export async function startPrivateCluster(binaries: string): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-postgres-"));
+  try {
+    const user = userFor(folder);
+    const password = randomBytes(12).toString("hex");
+    initialise(binaries, folder, user, password);
+    for (let attempt = 1; ; attempt++) {
+      const port = await freePort();
+      const guard = startServer(binaries, folder, user, port);
+      const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+      const problem = await answers(url, guard);
+      if (!problem) return { ...databasesOf(url), url, stop: () => end(guard) };
+      const log = readFileSync(join(folder, "log"), "utf8");
+      await end(guard, { keepFolder: true });
+      // Someone may take the port between the question and the start.
+      if (attempt === 3 || !/could not (bind|create any)/.test(log)) throw new Error(`PostgreSQL did not start: ${problem}\n${log}`);
+    }
+  } catch (err) {
+    rmSync(folder, { recursive: true, force: true });
+    throw err;
+  }
+}
+
+interface User {
+  uid?: number;
+  gid?: number;
+}
+
+/** initdb refuses to run as root: the user of Debian's package owns the cluster then. */
+function userFor(folder: string): User {
+  if (process.getuid?.() !== 0) return {};
+  const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8")) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8"));
+  if (!entry) throw new Error("PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
+  const user = { uid: Number(entry[1]), gid: Number(entry[2]) };
+  chownSync(folder, user.uid, user.gid);
+  return user;
+}
+
+function initialise(binaries: string, folder: string, user: User, password: string) {
+  const passwordFile = join(folder, "password");
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user.uid !== undefined) chownSync(passwordFile, user.uid, user.gid!);
+  const fixed = ["-D", join(folder, "data"), "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--no-sync"];
+  // An ICU locale sorts text by the rules of a language, as servers in the wild do: code that relies on byte order shows itself.
+  // Versions before 15 do not have it for the whole cluster.
+  const attempts = [["--locale-provider=icu", "--icu-locale=en-US"], []].map((locale) => () =>
+    spawnSync(join(binaries, "initdb"), [...fixed, ...locale], { ...user, cwd: folder, encoding: "utf8" }));
+  let result = attempts[0]!();
+  if (result.status !== 0) result = attempts[1]!();
+  rmSync(passwordFile);
+  if (result.status !== 0) throw new Error(`initdb failed: ${result.error?.message ?? result.stderr}`);
+}
+
+// The guard outlives us for a moment: when our end of its stdin closes, however we end, it stops the server and removes the folder.
+const GUARD = `
+"$1/postgres" -D "$2/data" -p "$3" -k "$2" >"$2/log" 2>&1 </dev/null &
+server=$!
+read -r order
+kill -INT $server 2>/dev/null
+wait $server
+test "$order" = keep || rm -rf "$2"
+`;
+
+const SETTINGS = `
+listen_addresses = '127.0.0.1'
+max_connections = 200
+shared_buffers = 32MB
+fsync = on
+synchronous_commit = on
+autovacuum_naptime = 10min
+max_wal_size = 256MB
+`;
+
+function startServer(binaries: string, folder: string, user: User, port: number): ChildProcess {
+  const settings = join(folder, "data", "postgresql.auto.conf");
+  writeFileSync(settings, SETTINGS);
+  chmodSync(settings, 0o644);
+  // Detached: Ctrl-C reaches us, and the guard cleans up when we end.
+  const guard = spawn("/bin/sh", ["-c", GUARD, "guard", binaries, folder, String(port)], { ...user, cwd: folder, stdio: ["pipe", "ignore", "ignore"], detached: true });
+  guard.unref();
+  guard.stdin.on("error", () => {});
+  (guard.stdin as unknown as { unref(): void }).unref();
+  return guard;
+}
+
+async function end(guard: ChildProcess, { keepFolder = false } = {}): Promise<void> {
+  if (guard.exitCode !== null || guard.signalCode !== null) return;
+  guard.ref();
+  const ended = new Promise((resolve) => guard.once("exit", resolve));
+  guard.stdin!.end(keepFolder ? "keep\n" : "stop\n");
+  await ended;
+}
+
+async function answers(url: string, guard: ChildProcess): Promise<string | undefined> {
+  for (const deadline = Date.now() + 30_000; ; await sleep(20)) {
+    const problem = await withClient(url, async () => undefined).catch((err: unknown) => String(err));
+    if (!problem || Date.now() > deadline || guard.exitCode !== null) return problem;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject).listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+function databasesOf(url: string): Pick<Cluster, "createDatabase" | "dropDatabase"> {
+  return {
+    async createDatabase() {
+      const name = `t_${randomBytes(8).toString("hex")}`;
+      await withClient(url, (client) => client.query(`create database ${name}`));
+      const database = new URL(url);
+      database.pathname = `/${name}`;
+      return database.href;
+    },
+    async dropDatabase(database) {
+      await withClient(url, (client) => client.query(`drop database if exists ${new URL(database).pathname.slice(1)} with (force)`));
+    },
+  };
+}
+
+async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

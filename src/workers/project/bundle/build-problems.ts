@@ -1,0 +1,35 @@
+import type { BuildFailure, Message } from "esbuild";
+import { resolve } from "node:path";
+import { type Problem, codeFrame } from "../../../kernel/config/index.ts";
+import { nodeModuleFix } from "./platform-modules.ts";
+
+/** esbuild stops counting by itself; nobody reads further than this. */
+const MAX_MESSAGES = 50;
+
+export function toProblems(messages: readonly Message[], severity: Problem["severity"], root: string): Problem[] {
+  return messages.slice(0, MAX_MESSAGES).map((message) => toProblem(message, severity, root));
+}
+
+function toProblem({ text, location, detail }: Message, severity: Problem["severity"], root: string): Problem {
+  const fix = fixOf(text, detail);
+  const withFix = fix === undefined ? { severity, message: lowerFirst(text) } : { severity, message: lowerFirst(text), fix };
+  if (location === null || location === undefined) return withFix;
+  // esbuild counts columns and lengths in bytes from 0.
+  const bytes = Buffer.from(location.lineText);
+  const before = bytes.subarray(0, location.column).toString().length;
+  const length = bytes.subarray(location.column, location.column + location.length).toString().length;
+  return { ...withFix, file: resolve(root, location.file), line: location.line, column: before + 1, frame: codeFrame(location.lineText, location.line, before + 1, length) };
+}
+
+function fixOf(text: string, detail: unknown): string | undefined {
+  if (typeof detail === "object" && detail !== null && "fix" in detail) return String(detail.fix);
+  const [, missing] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
+  if (missing === undefined) return undefined;
+  if (/^[./]/.test(missing)) return "check the path; it is meant from the folder of the importing file";
+  return nodeModuleFix(missing) ?? `npm install ${packageOf(missing)}`;
+}
+
+const packageOf = (specifier: string) => specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+const lowerFirst = (text: string) => (/^[A-Z][a-z]/.test(text) ? text[0]!.toLowerCase() + text.slice(1) : text);
+
+export const isBuildFailure = (thrown: unknown): thrown is BuildFailure => thrown instanceof Error && Array.isArray((thrown as Partial<BuildFailure>).errors);

@@ -1,0 +1,196 @@
+import { type BuildContext, type BuildOptions, type BuildResult, type Plugin, context } from "esbuild";
+import { createHash } from "node:crypto";
+import { basename, join, resolve, sep } from "node:path";
+import { type Problem, errorsOf, warningsOf } from "../../../kernel/config/index.ts";
+import type { WorkerModule, WorkerScript } from "../../scripts/script.ts";
+import { hasNodeCompat } from "../config/compatibility.ts";
+import { problemDetails, projectErrors } from "../errors.ts";
+import type { Project } from "../project.ts";
+import { isBuildFailure, toProblems } from "./build-problems.ts";
+import { LOADERS, TARGET, detectFormat } from "./format.ts";
+import { type ModuleFiles, moduleFiles } from "./module-files.ts";
+import { platformModules } from "./platform-modules.ts";
+import { collectUnbundled } from "./unbundled.ts";
+
+export interface Bundler {
+  /**
+   * Builds, or builds again from what has changed. One build at a time; a call during a build waits for it.
+   * Rejects with UserError `buildFailed`, which holds every problem with its place and a code frame.
+   */
+  build(): Promise<ProjectBuild>;
+  /** Every file the last build read, or tried to when it failed. A change of one of them means: build again. */
+  watchFiles(): string[];
+  close(): Promise<void>;
+}
+
+export interface ProjectBuild {
+  /** Ready to run. Its version changes with every build. */
+  script: WorkerScript;
+  /** The same for builds that would run the same. */
+  digest: string;
+  warnings: Problem[];
+  /** The project's own source files (not those of packages). */
+  sources: string[];
+  /** Octets of all modules. */
+  bytes: number;
+  ms: number;
+}
+
+export interface BundlerOptions {
+  /** What `process.env.NODE_ENV` is in the code. Default "development". */
+  mode?: "development" | "production";
+  /** Paths in error messages are relative to this folder. Default: the project's. */
+  cwd?: string;
+}
+
+const MAX_BYTES = 64 * 1024 * 1024;
+
+interface Made {
+  format: WorkerScript["format"];
+  main: string;
+  modules: WorkerModule[];
+  sourceMap?: string;
+  files: string[];
+  warnings: Problem[];
+}
+
+export function createBundler(project: Project, { mode = "development", cwd = project.root }: BundlerOptions = {}): Bundler {
+  let bundling: { format: WorkerScript["format"]; context: BuildContext<BuildSettings>; files: ModuleFiles } | undefined;
+  let builds = 0;
+  let closed = false;
+  let watched = [project.main];
+  let last: Promise<unknown> = Promise.resolve();
+  const loaded = new Set<string>();
+  const refused = (problems: Problem[]) => projectErrors.buildFailed({ name: project.name, ...problemDetails(problems, cwd) });
+
+  async function contextFor(format: WorkerScript["format"]) {
+    if (bundling?.format === format) return bundling;
+    await bundling?.context.dispose();
+    const files = moduleFiles(project.build.rules, format);
+    const plugins = [recordLoaded(loaded), platformModules({ nodeCompat: hasNodeCompat(project) }), files.plugin];
+    bundling = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
+    return bundling;
+  }
+
+  async function bundle(): Promise<Made> {
+    const { format, exports } = await detectFormat(project);
+    const { context: esbuild, files } = await contextFor(format);
+    const result = await esbuild.rebuild();
+    // An input with a scheme is a module made by a plugin.
+    const inputs = Object.keys(result.metafile.inputs).filter((input) => !/^[\w-]{2,}:/.test(input)).map((input) => resolve(project.root, input));
+    return { format, ...outputsOf(result, project.main, files), files: [...inputs, ...files.files()], warnings: [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)] };
+  }
+
+  async function collect(): Promise<Made> {
+    const { format } = await detectFormat(project);
+    const { problems, ...collected } = await collectUnbundled(project);
+    if (errorsOf(problems).length > 0) throw refused(problems);
+    return { format, ...collected, warnings: problems };
+  }
+
+  async function build(): Promise<ProjectBuild> {
+    if (closed) throw new Error("the bundler is closed");
+    const started = performance.now();
+    loaded.clear();
+    try {
+      const made = await (project.build.noBundle ? collect() : bundle());
+      watched = made.files;
+      const size = sizeOf(made.modules);
+      if (size > MAX_BYTES) throw refused([{ severity: "error", file: project.main, message: `the worker has ${size} octets; at most ${MAX_BYTES} can run`, fix: "look for a large file among its imports" }]);
+      return finish(project, made, ++builds, started);
+    } catch (thrown) {
+      // The files of a failed build, and those of the last good one: a missing import may be put back in either.
+      watched = [...new Set([project.main, ...watched, ...loaded])];
+      if (!isBuildFailure(thrown)) throw thrown;
+      throw refused([...toProblems(thrown.errors, "error", project.root), ...toProblems(thrown.warnings, "warning", project.root)]);
+    }
+  }
+
+  return {
+    build() {
+      const next = last.then(build, build);
+      last = next.catch(() => {});
+      return next;
+    },
+    watchFiles: () => [...watched, project.build.tsconfig ?? join(project.root, "tsconfig.json")],
+    async close() {
+      closed = true;
+      await last;
+      await bundling?.context.dispose();
+      bundling = undefined;
+    },
+  };
+}
+
+type BuildSettings = BuildOptions & { metafile: true; write: false };
+
+function esbuildOptions(project: Project, format: WorkerScript["format"], mode: string): BuildSettings {
+  const { alias, define, minify, tsconfig, jsxFactory, jsxFragment } = project.build;
+  return {
+    entryPoints: [project.main],
+    absWorkingDir: project.root,
+    // Sources in the map are then named from the project's folder, as a stack should show them.
+    outdir: project.root,
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: format === "modules" ? "esm" : "iife",
+    target: TARGET,
+    conditions: ["workerd", "worker", "browser"],
+    loader: LOADERS,
+    sourcemap: "external",
+    sourcesContent: false,
+    keepNames: true,
+    minify,
+    alias,
+    define: { "process.env.NODE_ENV": JSON.stringify(mode), "navigator.userAgent": '"Cloudflare-Workers"', ...define },
+    logLevel: "silent",
+    ...(tsconfig === undefined ? {} : { tsconfig }),
+    ...(jsxFactory === undefined ? {} : { jsxFactory }),
+    ...(jsxFragment === undefined ? {} : { jsxFragment }),
+  };
+}
+
+/** A failed build has no list of its inputs; this keeps one. */
+const recordLoaded = (loaded: Set<string>): Plugin => ({
+  name: "record-loaded",
+  setup: (build) =>
+    build.onLoad({ filter: /.*/ }, ({ path }) => {
+      loaded.add(path);
+      return undefined;
+    }),
+});
+
+function outputsOf(result: BuildResult<BuildSettings>, main: string, files: ModuleFiles): Pick<Made, "main" | "modules" | "sourceMap"> {
+  const code = result.outputFiles.find(({ path }) => path.endsWith(".js"))!;
+  const map = result.outputFiles.find(({ path }) => path.endsWith(".js.map"));
+  const name = basename(main).replace(/\.[^.]*$/, ".js");
+  return { main: name, modules: [{ name, kind: "esm", content: code.text }, ...files.modules()], ...(map === undefined ? {} : { sourceMap: map.text }) };
+}
+
+function aboutExports(project: Project, exports: string[] | undefined): Problem[] {
+  if (exports === undefined || exports.length === 0 || exports.includes("default")) return [];
+  return [{ severity: "warning", file: project.main, message: `exports ${exports.join(", ")} but no default: it is built as a service worker, and what it exports is not seen`, fix: "export default { async email(message, env, ctx) {} }" }];
+}
+
+function finish(project: Project, { format, main, modules, sourceMap, files, warnings }: Made, number: number, started: number): ProjectBuild {
+  const { name, compatibilityDate, compatibilityFlags, bindings, limits } = project;
+  const run = { name, format, main, modules, compatibilityDate, compatibilityFlags, bindings, ...(limits === undefined ? {} : { limits }) };
+  const digest = digestOf(run);
+  return {
+    script: { ...run, version: `${number}-${digest.slice(0, 12)}`, ...(sourceMap === undefined ? {} : { sourceMap }) },
+    digest,
+    warnings: warningsOf(warnings),
+    sources: files.filter((file) => !file.includes(`${sep}node_modules${sep}`) && /\.[cm]?[jt]sx?$/.test(file)),
+    bytes: sizeOf(modules),
+    ms: Math.round(performance.now() - started),
+  };
+}
+
+const sizeOf = (modules: readonly WorkerModule[]) => modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+
+function digestOf({ modules, ...rest }: Pick<WorkerScript, "modules" | "bindings">): string {
+  const hash = createHash("sha256").update(JSON.stringify(rest));
+  for (const { name, kind, content } of modules) hash.update(`\0${name}\0${kind}\0`).update(content);
+  return hash.digest("hex");
+}

@@ -1,0 +1,27 @@
+import { type Loader, build } from "esbuild";
+import type { WorkerScript } from "../../scripts/script.ts";
+import type { Project } from "../project.ts";
+
+/** Old habits of the ecosystem: JSX in plain .js files. */
+export const LOADERS: Record<string, Loader> = { ".js": "jsx", ".mjs": "jsx", ".cjs": "jsx" };
+export const TARGET = "es2024";
+
+export interface DetectedFormat {
+  format: WorkerScript["format"];
+  /** Names exported by the entry; undefined when it cannot be parsed. */
+  exports: string[] | undefined;
+}
+
+/**
+ * A worker is an ES module when its entry has a default export, otherwise a service worker that calls addEventListener(). A file that does not
+ * parse counts as a module: the build that follows says what is wrong with it.
+ */
+export async function detectFormat({ main, root, build: { tsconfig } }: Project): Promise<DetectedFormat> {
+  try {
+    const { metafile } = await build({ entryPoints: [main], absWorkingDir: root, bundle: false, write: false, metafile: true, format: "esm", outdir: root, target: TARGET, loader: LOADERS, logLevel: "silent", ...(tsconfig === undefined ? {} : { tsconfig }) });
+    const exports = Object.values(metafile.outputs).flatMap((output) => output.exports);
+    return { format: exports.includes("default") ? "modules" : "service-worker", exports };
+  } catch {
+    return { format: "modules", exports: undefined };
+  }
+}

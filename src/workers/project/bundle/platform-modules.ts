@@ -1,0 +1,32 @@
+import type { OnResolveArgs, OnResolveResult, Plugin } from "esbuild";
+import { builtinModules } from "node:module";
+
+const BUILT_IN = new Set(builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace(/^node:/, "")));
+
+const NODE_COMPAT_FIX = 'add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it';
+
+export const nodeModuleFix = (specifier: string): string | undefined => (BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined);
+
+/** Modules that the runtime brings: `cloudflare:*`, `workerd:*` and Node's. They stay imports. */
+export function platformModules({ nodeCompat }: { nodeCompat: boolean }): Plugin {
+  return {
+    name: "platform-modules",
+    setup(build) {
+      build.onResolve({ filter: /^(cloudflare|workerd):/ }, (args) => keepImport(args, args.path));
+      build.onResolve({ filter: /^node:/ }, (args) => {
+        const result = keepImport(args, args.path);
+        if (nodeCompat) return result;
+        return { ...result, warnings: [{ text: `"${args.path}" is a module of Node, and the worker runs without Node compatibility: it will not start`, detail: { fix: NODE_COMPAT_FIX } }] };
+      });
+      const bare = new RegExp(`^(${[...BUILT_IN].map((name) => name.replaceAll("/", "\\/")).join("|")})$`);
+      // Without Node compatibility such a name may still be a package (events, buffer): ordinary resolution decides, and its error gets the fix above.
+      build.onResolve({ filter: bare }, (args) => (nodeCompat ? keepImport(args, `node:${args.path}`) : undefined));
+      build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({ contents: `import it from ${JSON.stringify(path)};\nmodule.exports = it;`, loader: "js" }));
+    },
+  };
+}
+
+const REQUIRED = "required-platform-module";
+
+/** An ES module cannot require(): such a call gets a small module of its own that imports instead. */
+const keepImport = ({ kind }: OnResolveArgs, path: string): OnResolveResult => (kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true });

@@ -1,0 +1,47 @@
+import { readFile, readdir } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import type { Problem } from "../../../kernel/config/index.ts";
+import type { WorkerModule } from "../../scripts/script.ts";
+import { matchRules } from "../config/rules.ts";
+import type { Project } from "../project.ts";
+import { moduleOf } from "./module-files.ts";
+
+export interface Collected {
+  main: string;
+  modules: WorkerModule[];
+  files: string[];
+  problems: Problem[];
+}
+
+const MAX_FILES = 1000;
+
+/** `no_bundle`: the entry as it is, and every file beside and below it that a rule names. Module names are paths from the entry's folder. */
+export async function collectUnbundled(project: Project): Promise<Collected> {
+  const folder = dirname(project.main);
+  const nameOf = (file: string) => relative(folder, file).split(sep).join("/");
+  const main = nameOf(project.main);
+  if (!/\.[cm]?js$/.test(main)) {
+    const problem: Problem = { severity: "error", file: project.configFile, message: `"no_bundle" is set and "main" is not JavaScript: ${main}`, fix: 'point "main" at the built .js file, or remove "no_bundle"' };
+    return { main, modules: [], files: [project.main], problems: [problem] };
+  }
+  const match = matchRules(project.build.rules);
+  const modules = [moduleOf(main, "ESModule", await readFile(project.main))];
+  const files = [project.main];
+  for await (const file of walk(folder)) {
+    const rule = match(nameOf(file));
+    if (file === project.main || rule === undefined || rule.removed) continue;
+    if (files.length === MAX_FILES) return { main, modules, files, problems: [{ severity: "error", file: project.configFile, message: `"no_bundle" finds more than ${MAX_FILES} files below ${folder}`, fix: 'keep the built files in a folder of their own, or narrow "rules"' }] };
+    modules.push(moduleOf(nameOf(file), rule.type, await readFile(file)));
+    files.push(file);
+  }
+  return { main, modules, files, problems: [] };
+}
+
+async function* walk(folder: string): AsyncGenerator<string> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+    if (entry.isDirectory()) yield* walk(join(folder, entry.name));
+    else if (entry.isFile()) yield join(folder, entry.name);
+  }
+}

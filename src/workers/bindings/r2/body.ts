@@ -1,0 +1,25 @@
+import { r2Errors } from "./errors.ts";
+import type { Body } from "./object.ts";
+
+/**
+ * The body on its way to the store, refused as soon as it is known to have another size than announced, or more than `most` bytes.
+ * The store makes nothing visible of a body that throws.
+ */
+export function measured(body: Body, { size, most }: { size: number | undefined; most: number }): Body {
+  if (size !== undefined && size > most) throw r2Errors.entityTooLarge();
+  if (!(body instanceof Uint8Array)) return measuredStream(body, size, most);
+  if (body.length > most) throw r2Errors.entityTooLarge();
+  if (size !== undefined && body.length !== size) throw r2Errors.incompleteBody({ size });
+  return body;
+}
+
+async function* measuredStream(body: AsyncIterable<Uint8Array>, size: number | undefined, most: number) {
+  let seen = 0;
+  for await (const chunk of body) {
+    seen += chunk.length;
+    if (size !== undefined && seen > size) throw r2Errors.incompleteBody({ size });
+    if (seen > most) throw r2Errors.entityTooLarge();
+    yield chunk;
+  }
+  if (size !== undefined && seen !== size) throw r2Errors.incompleteBody({ size });
+}

@@ -1,0 +1,89 @@
+import { randomIds, silentLog, systemClock, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import { createContents } from "./contents.ts";
+import { checkBucket, defaultLimits, type R2Limits } from "./limits.ts";
+import { listObjects } from "./list.ts";
+import type { Body, FoundObject, GetOptions, ListOptions, Metadata, Page, PutOptions, R2Object, UploadedPart, UploadRef } from "./object.ts";
+import { createMultipart } from "./multipart.ts";
+import { createObjects } from "./objects.ts";
+import { createObjectTable } from "./r2-table.ts";
+import { createRemovedTable } from "./removed-table.ts";
+import { createRemoval } from "./removal.ts";
+import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
+import { createUploadTable } from "./upload-table.ts";
+
+/**
+ * Buckets of objects: what a worker's R2 binding, the S3 and v4 APIs and the CLI ask for. A bucket needs no creating: an absent one is empty.
+ * What resolves is on the disk. Refusals are UserErrors of `r2Errors`, with the codes and texts of the service.
+ */
+export interface R2Buckets {
+  head(bucket: string, key: string): Promise<R2Object | undefined>;
+  /** Undefined: no such key. Without `body`: `onlyIf` did not hold. Throws invalidRange. */
+  get(bucket: string, key: string, options?: GetOptions): Promise<FoundObject | undefined>;
+  /** Streams the body to the object store; visible whole or not at all. Throws preconditionFailed, badDigest, incompleteBody, entityTooLarge, metadataTooLarge. */
+  put(bucket: string, key: string, body: Body, options?: PutOptions): Promise<R2Object>;
+  /** 1 to 1000 keys; absent ones are fine. All or none. */
+  delete(bucket: string, keys: string[]): Promise<void>;
+  list(bucket: string, options?: ListOptions): Promise<Page>;
+
+  createUpload(bucket: string, key: string, options?: Metadata): Promise<UploadRef>;
+  /** The etag is the part's MD5. A part of the same number replaces the former. Throws noSuchUpload. */
+  uploadPart(bucket: string, upload: UploadRef, partNumber: number, body: Body, options?: { size?: number }): Promise<UploadedPart>;
+  /** In the order of the part numbers, whatever the order of the list. Throws noSuchUpload, invalidPart, entityTooSmall, unequalParts. */
+  completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
+  /** Doing it twice, or after completion, is fine. Throws noSuchUpload for one that never was or is forgotten. */
+  abortUpload(bucket: string, upload: UploadRef): Promise<void>;
+
+  /** Deletes bytes left behind by crashes and ends uploads nobody finished; a bounded piece of that work on each call. Call it now and then. */
+  sweep(options?: SweepOptions): Promise<Swept>;
+  /** Resolves when deletions under way are through. */
+  close(): Promise<void>;
+}
+
+export interface R2Options {
+  db: Db;
+  objects: ObjectStore;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  limits?: Partial<R2Limits>;
+  /**
+   * Whether bytes go as soon as the last reader of this process has left (default). False where other processes read the same store:
+   * the sweep then deletes them after its `removedGraceMs`, which gives those readers time to finish.
+   */
+  removeAtOnce?: boolean;
+}
+
+export function createR2Buckets({ db, objects: store, clock = systemClock, ids = randomIds, log = silentLog, limits: changed, removeAtOnce = true }: R2Options): R2Buckets {
+  const limits = { ...defaultLimits, ...changed };
+  const table = createObjectTable(db);
+  const uploads = createUploadTable(db);
+  const removed = createRemovedTable(db);
+  const removal = createRemoval({ objects: store, table: removed, log, atOnce: removeAtOnce });
+  const contents = createContents({ objects: store, uploads, removal });
+  const objects = createObjects({ store, table, contents, removal, clock, ids, limits });
+  const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
+  const sweep = createSweep({ store, uploads, removed, removal, clock, limits });
+
+  /** Every call names a bucket, which becomes part of keys in the object store. */
+  const within = <Args extends unknown[], Result>(work: (bucket: string, ...args: Args) => Promise<Result>) =>
+    async (bucket: string, ...args: Args): Promise<Result> => {
+      checkBucket(bucket);
+      return work(bucket, ...args);
+    };
+
+  return {
+    head: within(objects.head),
+    get: within(objects.get),
+    put: within(objects.put),
+    delete: within(objects.remove),
+    list: within((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
+    createUpload: within(multipart.create),
+    uploadPart: within(multipart.putPart),
+    completeUpload: within(multipart.complete),
+    abortUpload: within(multipart.abort),
+    sweep,
+    close: () => removal.settled(),
+  };
+}

@@ -1,0 +1,24 @@
+import type { Conditions, Etag } from "./object.ts";
+
+/**
+ * Whether an operation may go ahead, given the object that is there now (undefined: none).
+ * RFC 9110 13.2.2: a passed If-Match makes If-Unmodified-Since moot, a passed If-None-Match makes If-Modified-Since moot.
+ */
+export function holds(conditions: Conditions, current: { etag: string; uploaded: number } | undefined): boolean {
+  const { etagMatches, etagDoesNotMatch, uploadedBefore, uploadedAfter } = conditions;
+  if (!current) return etagMatches === undefined && uploadedAfter === undefined;
+
+  const time = conditions.secondsGranularity ? (ms: number) => Math.floor(ms / 1000) : (ms: number) => ms;
+  const uploaded = time(current.uploaded);
+  const matches = etagMatches?.some((etag) => isStrongly(etag, current.etag));
+  const differs = etagDoesNotMatch && !etagDoesNotMatch.some((etag) => isWeakly(etag, current.etag));
+
+  if (matches === false || differs === false) return false;
+  if (uploadedBefore && !matches && !(uploaded < time(uploadedBefore.getTime()))) return false;
+  if (uploadedAfter && !differs && !(uploaded > time(uploadedAfter.getTime()))) return false;
+  return true;
+}
+
+// RFC 9110 8.8.3.2: If-Match compares strongly, If-None-Match weakly. Stored etags are all strong.
+const isStrongly = (etag: Etag, stored: string) => etag.type === "wildcard" || (etag.type === "strong" && etag.value === stored);
+const isWeakly = (etag: Etag, stored: string) => etag.type === "wildcard" || etag.value === stored;

@@ -1,0 +1,70 @@
+import { Readable } from "node:stream";
+import { Fault } from "../../../kernel/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import type { ByteRange } from "./object.ts";
+import { blobKey, type Removal } from "./removal.ts";
+import { ownerOf, type ObjectRow, type PartRow } from "./schema.ts";
+import type { UploadTable } from "./upload-table.ts";
+
+interface Piece {
+  blob: string;
+  start: number;
+  /** Inclusive. */
+  end: number;
+}
+
+/** Opens bytes for reading and keeps them from being deleted until the stream is at its end or destroyed. */
+export function createContents({ objects, uploads, removal }: { objects: ObjectStore; uploads: UploadTable; removal: Removal }) {
+  /** Undefined when the bytes are gone: the row was read before the object was overwritten or deleted. */
+  async function open(row: ObjectRow, range: ByteRange): Promise<Readable | undefined> {
+    if (range.length === 0) return Readable.from([]);
+    const leave = removal.enter(ownerOf(row));
+    if (!leave) return undefined;
+    try {
+      const body = row.upload_id === null ? await openPlain(row, range) : await openParts(row, row.upload_id, range);
+      if (body) body.once("close", leave);
+      else leave();
+      return body;
+    } catch (err) {
+      leave();
+      throw err;
+    }
+  }
+
+  async function openPlain(row: ObjectRow, { offset, length }: ByteRange) {
+    const handle = await objects.open(blobKey(row.bucket, row.version));
+    return handle?.read({ start: offset, end: offset + length - 1 });
+  }
+
+  async function openParts(row: ObjectRow, uploadId: string, range: ByteRange) {
+    // All but the last have one size, so the rows before the range need not be read.
+    const first = Math.floor(range.offset / row.part_size!);
+    const last = Math.floor((range.offset + range.length - 1) / row.part_size!);
+    // The whole list at once: these rows go with the object, while its bytes wait for us. It is 10,000 rows at most.
+    const parts = await uploads.parts(uploadId, first, last - first + 1);
+    const pieces = cut(parts, first * row.part_size!, range);
+    if (!pieces) return undefined;
+    return Readable.from(readPieces(row.bucket, pieces), { objectMode: false });
+  }
+
+  async function* readPieces(bucket: string, pieces: Piece[]) {
+    for (const { blob, start, end } of pieces) {
+      const handle = await objects.open(blobKey(bucket, blob));
+      if (!handle) throw new Fault(`part ${blobKey(bucket, blob)} of an object that is being read is missing`);
+      yield* handle.read({ start, end });
+    }
+  }
+
+  return { open };
+}
+
+/** What to read of each part; undefined when the parts do not reach to the end of the range. `at`: where the first of them begins in the object. */
+function cut(parts: PartRow[], at: number, { offset, length }: ByteRange): Piece[] | undefined {
+  const end = offset + length;
+  const pieces: Piece[] = [];
+  for (const { blob, size } of parts) {
+    if (size > 0) pieces.push({ blob, start: Math.max(offset - at, 0), end: Math.min(end - at, size) - 1 });
+    at += size;
+  }
+  return at >= end ? pieces : undefined;
+}

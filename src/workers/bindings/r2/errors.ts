@@ -1,0 +1,45 @@
+import { defineErrors } from "../../../kernel/index.ts";
+
+/** The codes and texts that workers see at the end of an R2 error: `put: Your metadata ... (10012)`. */
+export const r2Errors = defineErrors("r2", {
+  internal: { code: 10001, http: 500, message: "We encountered an internal error. Please try again." },
+  invalidBucketName: {
+    code: 10005, http: 400, message: "The specified bucket name is not valid.",
+    fix: "Use 3 to 63 lowercase letters, digits and hyphens, with a letter or a digit at both ends.",
+  },
+  noSuchKey: { code: 10007, http: 404, message: "The specified key does not exist." },
+  entityTooSmall: {
+    code: 10011, http: 400, message: "Your proposed upload is smaller than the minimum allowed object size.",
+    fix: "Make every part but the last at least 5 MiB.",
+  },
+  metadataTooLarge: { code: 10012, http: 400, message: "Your metadata headers exceed the maximum allowed metadata size.", fix: "Keep large values in the object itself." },
+  incompleteBody: {
+    code: 10013, http: 400, message: "You did not provide the number of bytes specified by the Content-Length HTTP header.",
+    fix: "Send as many bytes as announced: {size}.",
+  },
+  invalidObjectName: { code: 10020, http: 400, message: "The specified object name is not valid.", fix: "Use at most 1024 bytes of UTF-8 text without U+0000." },
+  invalidMaxKeys: { code: 10022, http: 400, message: "MaxKeys params must be positive integer <= 1000." },
+  noSuchUpload: {
+    code: 10024, http: 404, message: "The specified multipart upload does not exist.",
+    fix: "Create a new upload: this one was completed, aborted, has expired, or belongs to another key.",
+  },
+  invalidPart: {
+    code: 10025, http: 400, message: "One or more of the specified parts could not be found.",
+    fix: "Name each part once, with the etag that its last uploadPart() returned.",
+  },
+  invalidKeyCount: { code: 10027, http: 400, message: "The number of keys in the request must be between 1 and 1000 inclusive.", fix: "Delete in batches." },
+  invalidArgument: { code: 10029, http: 400, message: "{problem}" },
+  preconditionFailed: { code: 10031, http: 412, message: "At least one of the pre-conditions you specified did not hold." },
+  missingContentLength: { code: 10033, http: 411, message: "You must provide the Content-Length HTTP header." },
+  badDigest: {
+    code: 10037, http: 400,
+    message: "The {algorithm} checksum you specified did not match what we received.\nYou provided a {algorithm} checksum with value: {given}\nActual {algorithm} was: {actual}",
+  },
+  invalidRange: { code: 10039, http: 416, message: "The requested range is not satisfiable", fix: "The object has {size} bytes." },
+  unavailable: { code: 10043, http: 503, message: "The storage is temporarily unavailable. Please try again." },
+  unequalParts: {
+    code: 10048, http: 400, message: "All non-trailing parts must have the same length.",
+    fix: "Cut the object into equal parts; only the last one may be smaller.",
+  },
+  entityTooLarge: { code: 100100, http: 400, message: "Your proposed upload exceeds the maximum allowed object size." },
+});

@@ -1,0 +1,51 @@
+import { r2Errors } from "./errors.ts";
+import type { HttpMetadata, Metadata } from "./object.ts";
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+/** The documented limits of the service; a caller of createR2Buckets() may change single ones. */
+export const defaultLimits = {
+  keyBytes: 1024,
+  customMetadataBytes: 2048,
+  /** Not documented; what a HTTP server takes as headers is a sane bound. */
+  httpMetadataBytes: 8 * KiB,
+  /** One put or one part: 5 GiB less 5 MiB. */
+  uploadBytes: 5 * GiB - 5 * MiB,
+  /** A multipart object: 5 TiB less 5 GiB. */
+  objectBytes: 5 * 1024 * GiB - 5 * GiB,
+  /** Of every part but the last. */
+  minimumPartBytes: 5 * MiB,
+  parts: 10_000,
+  listKeys: 1000,
+  deleteKeys: 1000,
+  /** One page of a list as JSON. workerd refuses to read more than 1 MiB. */
+  pageBytes: 768 * KiB,
+  /** An upload that is neither completed nor aborted is aborted by the sweep after 7 days. */
+  uploadLifetimeMs: 7 * 24 * 3600 * 1000,
+};
+
+export type R2Limits = typeof defaultLimits;
+
+export function checkBucket(name: string): void {
+  if (!/^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(name)) throw r2Errors.invalidBucketName();
+}
+
+/** U+0000 is refused because PostgreSQL cannot hold it in text, half a surrogate pair because UTF-8 cannot. */
+export function checkKey(key: string, limits: R2Limits): void {
+  if (Buffer.byteLength(key) > limits.keyBytes || key.includes("\0") || !key.isWellFormed()) throw r2Errors.invalidObjectName();
+}
+
+export function checkMetadata({ httpMetadata = {}, customMetadata = {}, storageClass = "Standard" }: Metadata, limits: R2Limits): void {
+  const custom = Object.entries(customMetadata).reduce((sum, [name, value]) => sum + metadataLength(name) + metadataLength(value), 0);
+  if (custom > limits.customMetadataBytes || httpMetadataLength(httpMetadata) > limits.httpMetadataBytes) throw r2Errors.metadataTooLarge();
+  if (storageClass !== "Standard" && storageClass !== "InfrequentAccess")
+    throw r2Errors.invalidArgument({ problem: `The storage class ${String(storageClass)} is not valid: use Standard or InfrequentAccess.` });
+}
+
+/** As the service counts: a text within Latin-1 takes one byte a character, any other two for each UTF-16 unit. */
+// oxlint-disable-next-line no-control-regex
+const metadataLength = (text: string) => (/^[\0-\u00ff]*$/.test(text) ? text.length : text.length * 2);
+
+const httpMetadataLength = (metadata: HttpMetadata) => Object.values(metadata).reduce((sum, value) => sum + (typeof value === "string" ? Buffer.byteLength(value) : 0), 0);

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import { UserError, type Clock, type Ids } from "../../../kernel/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import { measured } from "./body.ts";
+import { r2Errors } from "./errors.ts";
+import { checkKey, checkMetadata, type R2Limits } from "./limits.ts";
+import type { Body, Metadata, R2Object, UploadedPart, UploadRef } from "./object.ts";
+import { blobKey, type Removal } from "./removal.ts";
+import { r2Object, storedMetadata } from "./rows.ts";
+import type { PartRow, UploadRow } from "./schema.ts";
+import type { UploadTable } from "./upload-table.ts";
+
+export interface MultipartParts {
+  store: ObjectStore;
+  uploads: UploadTable;
+  removal: Removal;
+  clock: Clock;
+  ids: Ids;
+  limits: R2Limits;
+}
+
+/**
+ * Objects uploaded in parts. Each part is a blob of its own, and stays one: completing writes a row that says "the parts of this upload",
+ * so it takes the time of one transaction whatever the size. Reading walks from part to part; since all but the last have one size,
+ * a range finds its first part by division. Joining them into one file instead would read and write every byte again while a worker waits.
+ */
+export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartParts) {
+  async function create(bucket: string, key: string, options: Metadata = {}): Promise<UploadRef> {
+    checkKey(key, limits);
+    checkMetadata(options, limits);
+    const uploadId = ids.token();
+    await uploads.create({ upload_id: uploadId, bucket, key, state: "open", since: clock.now(), ...storedMetadata(options) });
+    return { key, uploadId };
+  }
+
+  async function putPart(bucket: string, { key, uploadId }: UploadRef, partNumber: number, body: Body, { size }: { size?: number } = {}): Promise<UploadedPart> {
+    checkKey(key, limits);
+    if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > limits.parts)
+      throw r2Errors.invalidArgument({ problem: `Part number must be between 1 and ${limits.parts} (inclusive). Actual value was: ${partNumber}` });
+    const upload = { bucket, key, uploadId };
+    mustBeOpen(await uploads.find(upload));
+
+    const blob = ids.hex();
+    const stored = await store.put(blobKey(bucket, blob), measured(body, { size, most: limits.uploadBytes }), { digests: ["md5"] });
+    const etag = stored.digests.md5!;
+    try {
+      removal.begin(await uploads.putPart(upload, { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag }, mustBeOpen, clock.now()));
+      return { partNumber, etag };
+    } catch (err) {
+      // As for put(): the bytes go only when it is certain that no row names them.
+      if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, blob);
+      throw err;
+    }
+  }
+
+  async function complete(bucket: string, { key, uploadId }: UploadRef, wanted: UploadedPart[]): Promise<R2Object> {
+    checkKey(key, limits);
+    const version = ids.hex();
+    const now = clock.now();
+    const { object, removed } = await uploads.complete({ bucket, key, uploadId }, (upload, uploaded) => {
+      const { storage_class, http_metadata, custom_metadata } = mustBeOpen(upload);
+      const parts = selectParts(uploaded, wanted, limits);
+      return {
+        object: {
+          bucket, key, version, storage_class, http_metadata, custom_metadata,
+          size: parts.reduce((sum, { size }) => sum + size, 0),
+          etag: etagOf(parts), checksums: "{}", uploaded: now, upload_id: uploadId, part_size: parts[0]?.size ?? 0,
+        },
+        partNumbers: parts.map(({ part_number }) => part_number),
+      };
+    }, now);
+    removal.begin(removed);
+    return r2Object(object);
+  }
+
+  async function abort(bucket: string, { key, uploadId }: UploadRef): Promise<void> {
+    checkKey(key, limits);
+    const removed = await uploads.abort({ bucket, key, uploadId }, clock.now());
+    if (!removed) throw r2Errors.noSuchUpload();
+    removal.begin(removed);
+  }
+
+  return { create, putPart, complete, abort };
+}
+
+function mustBeOpen(upload: UploadRow | undefined): UploadRow {
+  if (upload?.state !== "open") throw r2Errors.noSuchUpload();
+  return upload;
+}
+
+/** The parts a completion names, by number. */
+export function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
+  const byNumber = new Map(uploaded.map((part) => [part.part_number, part]));
+  const parts = wanted.map(({ partNumber, etag }) => {
+    const part = byNumber.get(partNumber);
+    byNumber.delete(partNumber); // named twice, it is not found the second time
+    if (part?.md5 !== etag) throw r2Errors.invalidPart();
+    return part;
+  }).sort((a, b) => a.part_number - b.part_number);
+
+  const first = parts[0]?.size ?? 0;
+  for (const [index, { size }] of parts.entries()) {
+    const isLast = index === parts.length - 1;
+    if (!isLast && size < limits.minimumPartBytes) throw r2Errors.entityTooSmall();
+    if (isLast ? size > first : size !== first) throw r2Errors.unequalParts();
+  }
+  if (parts.reduce((sum, { size }) => sum + size, 0) > limits.objectBytes) throw r2Errors.entityTooLarge();
+  return parts;
+}
+
+/** The MD5 of the parts' binary MD5s, and how many there are. */
+function etagOf(parts: PartRow[]): string {
+  const hash = createHash("md5");
+  for (const { md5 } of parts) hash.update(md5, "hex");
+  return `${hash.digest("hex")}-${parts.length}`;
+}

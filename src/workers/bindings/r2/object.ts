@@ -1,0 +1,111 @@
+import type { Readable } from "node:stream";
+
+/** What is known of a stored object beside its bytes. */
+export interface R2Object {
+  key: string;
+  /** 32 lowercase hex digits, new with every write of the key. */
+  version: string;
+  /** Bytes. */
+  size: number;
+  /** Without quotes: the MD5 in hex, or `<MD5 of the parts' MD5s>-<number of parts>` of a multipart object. */
+  etag: string;
+  uploaded: Date;
+  httpMetadata: HttpMetadata;
+  customMetadata: Record<string, string>;
+  storageClass: StorageClass;
+  /** Lowercase hex. MD5 is there unless the object is a multipart one; of the others the one that the writer gave. */
+  checksums: Checksums;
+}
+
+export interface HttpMetadata {
+  contentType?: string;
+  contentLanguage?: string;
+  contentDisposition?: string;
+  contentEncoding?: string;
+  cacheControl?: string;
+  cacheExpiry?: Date;
+}
+
+export type StorageClass = "Standard" | "InfrequentAccess";
+
+export type Checksums = Partial<Record<ChecksumAlgorithm, string>>;
+export type ChecksumAlgorithm = "md5" | "sha1" | "sha256" | "sha384" | "sha512";
+
+export type Etag = { type: "strong" | "weak"; value: string } | { type: "wildcard" };
+
+/** All that are given must hold; see `holds()` for how they combine. */
+export interface Conditions {
+  etagMatches?: Etag[];
+  etagDoesNotMatch?: Etag[];
+  uploadedBefore?: Date;
+  uploadedAfter?: Date;
+  /** Compare times in whole seconds, as HTTP dates are. */
+  secondsGranularity?: boolean;
+}
+
+/** `header` is the value of a Range header (RFC 9110 14.2). */
+export type WantedRange = { offset?: number; length?: number } | { suffix: number } | { header: string };
+
+export interface ByteRange {
+  offset: number;
+  length: number;
+}
+
+export type Body = Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface Metadata {
+  httpMetadata?: HttpMetadata;
+  customMetadata?: Record<string, string>;
+  storageClass?: StorageClass;
+}
+
+export interface PutOptions extends Metadata {
+  onlyIf?: Conditions;
+  /** What the bytes must come to, in hex. */
+  checksums?: Checksums;
+  /** The number of bytes the body must have. */
+  size?: number;
+}
+
+export interface GetOptions {
+  onlyIf?: Conditions;
+  range?: WantedRange;
+}
+
+export interface FoundObject {
+  object: R2Object;
+  range: ByteRange;
+  /** Absent when `onlyIf` did not hold. Read it to its end or destroy it: until then the bytes of this version are kept. */
+  body?: Readable;
+}
+
+export interface ListOptions {
+  prefix?: string;
+  /** Keys that have it after the prefix are folded into one entry of `delimitedPrefixes`. */
+  delimiter?: string;
+  /** 1 to 1000; default 1000. Counts objects and prefixes. */
+  limit?: number;
+  cursor?: string;
+  startAfter?: string;
+  include?: ("httpMetadata" | "customMetadata")[];
+}
+
+export type ListedObject = Omit<R2Object, "httpMetadata" | "customMetadata"> & Partial<Pick<R2Object, "httpMetadata" | "customMetadata">>;
+
+export interface Page {
+  /** In the byte order of their keys. May be fewer than `limit` on a page that is not the last: go by `cursor`. */
+  objects: ListedObject[];
+  delimitedPrefixes: string[];
+  /** Present when there is more. */
+  cursor?: string;
+}
+
+export interface UploadRef {
+  key: string;
+  uploadId: string;
+}
+
+export interface UploadedPart {
+  partNumber: number;
+  etag: string;
+}

@@ -1,0 +1,102 @@
+import { Fault, UserError, type Clock, type Ids } from "../../../kernel/index.ts";
+import type { ObjectStore, Stored } from "../../../store/index.ts";
+import { measured } from "./body.ts";
+import { holds } from "./conditions.ts";
+import type { createContents } from "./contents.ts";
+import { r2Errors } from "./errors.ts";
+import { checkKey, checkMetadata, type R2Limits } from "./limits.ts";
+import type { Body, ChecksumAlgorithm, Checksums, FoundObject, GetOptions, PutOptions, R2Object } from "./object.ts";
+import type { ObjectTable } from "./r2-table.ts";
+import { resolveRange } from "./range.ts";
+import { blobKey, type Removal } from "./removal.ts";
+import { r2Object, storedMetadata } from "./rows.ts";
+import type { ObjectRow } from "./schema.ts";
+
+/** How often a get begins again because the object was replaced between its row and its bytes. */
+const ATTEMPTS = 10;
+
+export interface ObjectParts {
+  store: ObjectStore;
+  table: ObjectTable;
+  contents: ReturnType<typeof createContents>;
+  removal: Removal;
+  clock: Clock;
+  ids: Ids;
+  limits: R2Limits;
+}
+
+/** Single objects of a bucket. */
+export function createObjects({ store, table, contents, removal, clock, ids, limits }: ObjectParts) {
+  async function head(bucket: string, key: string): Promise<R2Object | undefined> {
+    checkKey(key, limits);
+    const row = await table.find(bucket, key);
+    return row && r2Object(row);
+  }
+
+  async function get(bucket: string, key: string, { onlyIf, range: wanted }: GetOptions = {}): Promise<FoundObject | undefined> {
+    checkKey(key, limits);
+    let missing: string | undefined;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const row = await table.find(bucket, key);
+      if (!row) return undefined;
+      if (onlyIf && !holds(onlyIf, row)) return { object: r2Object(row), range: { offset: 0, length: row.size } };
+      const range = resolveRange(wanted, row.size);
+      const body = await contents.open(row, range);
+      if (body) return { object: r2Object(row), range, body };
+      if (row.version === missing) break;
+      missing = row.version;
+    }
+    throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missing}, are missing`);
+  }
+
+  async function put(bucket: string, key: string, body: Body, options: PutOptions = {}): Promise<R2Object> {
+    checkKey(key, limits);
+    checkMetadata(options, limits);
+    const current = await table.find(bucket, key);
+    allow(options, current);
+
+    const version = ids.hex();
+    const given = (Object.keys(options.checksums ?? {}) as ChecksumAlgorithm[]).filter((algorithm) => options.checksums![algorithm] !== undefined);
+    const stored = await store.put(blobKey(bucket, version), measured(body, { size: options.size, most: limits.uploadBytes }), {
+      digests: ["md5", ...given.filter((algorithm) => algorithm !== "md5" && algorithm !== "sha256")] as ("md5" | "sha1" | "sha384" | "sha512")[],
+    });
+    try {
+      const checksums = verified(stored, options.checksums ?? {}, given);
+      const row: ObjectRow = {
+        bucket, key, version, checksums: JSON.stringify(checksums), ...storedMetadata(options),
+        size: stored.size, etag: checksums.md5!, uploaded: clock.now(), upload_id: null, part_size: null,
+      };
+      // A new key needs no transaction: such writes share their commits.
+      if (current || !(await table.insert(row))) removal.begin(await table.replace(row, (now) => allow(options, now)));
+      return r2Object(row);
+    } catch (err) {
+      // Only when we refused it ourselves: after a failed commit nobody knows, and a row without bytes is worse than bytes without a row.
+      if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, version);
+      throw err;
+    }
+  }
+
+  async function remove(bucket: string, keys: string[]): Promise<void> {
+    if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
+    for (const key of keys) checkKey(key, limits);
+    removal.begin(await table.remove(bucket, [...new Set(keys)], clock.now()));
+  }
+
+  return { head, get, put, remove };
+}
+
+function allow({ onlyIf }: PutOptions, current: ObjectRow | undefined) {
+  if (onlyIf && !holds(onlyIf, current)) throw r2Errors.preconditionFailed();
+}
+
+const names: Record<ChecksumAlgorithm, string> = { md5: "MD5", sha1: "SHA-1", sha256: "SHA-256", sha384: "SHA-384", sha512: "SHA-512" };
+
+/** The MD5 and whatever was given, as computed on the way to the store. Throws badDigest. */
+function verified(stored: Stored, wanted: Checksums, given: ChecksumAlgorithm[]): Checksums {
+  const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
+  for (const algorithm of given) {
+    const actual = computed[algorithm]!;
+    if (wanted[algorithm]!.toLowerCase() !== actual) throw r2Errors.badDigest({ algorithm: names[algorithm], given: wanted[algorithm], actual });
+  }
+  return Object.fromEntries(["md5" as const, ...given].map((algorithm) => [algorithm, computed[algorithm]]));
+}

@@ -1,0 +1,123 @@
+import { sql, type Kysely } from "kysely";
+import type { Db, Migration } from "../../../store/index.ts";
+import { inBatches, tombstone, type Removed } from "./removed-table.ts";
+import type { ObjectRow, R2Tables } from "./schema.ts";
+
+export const r2Migrations: Migration[] = [
+  {
+    name: "workers-r2-001",
+    async up(db, types) {
+      const text = sql.raw(types.keyText);
+      await db.schema.createTable("r2_objects")
+        .addColumn("bucket", text, (column) => column.notNull())
+        .addColumn("key", text, (column) => column.notNull())
+        .addColumn("version", text, (column) => column.notNull())
+        .addColumn("size", "bigint", (column) => column.notNull())
+        .addColumn("etag", "text", (column) => column.notNull())
+        .addColumn("uploaded", "bigint", (column) => column.notNull())
+        .addColumn("storage_class", "text", (column) => column.notNull())
+        .addColumn("checksums", "text", (column) => column.notNull())
+        .addColumn("http_metadata", "text", (column) => column.notNull())
+        .addColumn("custom_metadata", "text", (column) => column.notNull())
+        .addColumn("upload_id", text)
+        .addColumn("part_size", "bigint")
+        .addPrimaryKeyConstraint("r2_objects_key", ["bucket", "key"])
+        .execute();
+      // The sweep asks which of many blobs are still wanted.
+      await db.schema.createIndex("r2_objects_version").on("r2_objects").column("version").unique().execute();
+
+      await db.schema.createTable("r2_uploads")
+        .addColumn("upload_id", text, (column) => column.primaryKey())
+        .addColumn("bucket", text, (column) => column.notNull())
+        .addColumn("key", text, (column) => column.notNull())
+        .addColumn("state", "text", (column) => column.notNull())
+        .addColumn("since", "bigint", (column) => column.notNull())
+        .addColumn("storage_class", "text", (column) => column.notNull())
+        .addColumn("http_metadata", "text", (column) => column.notNull())
+        .addColumn("custom_metadata", "text", (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex("r2_uploads_since").on("r2_uploads").columns(["since", "upload_id"]).execute();
+
+      await db.schema.createTable("r2_parts")
+        .addColumn("upload_id", text, (column) => column.notNull())
+        .addColumn("part_number", "integer", (column) => column.notNull())
+        .addColumn("blob", text, (column) => column.notNull().unique())
+        .addColumn("size", "bigint", (column) => column.notNull())
+        .addColumn("md5", "text", (column) => column.notNull())
+        .addPrimaryKeyConstraint("r2_parts_key", ["upload_id", "part_number"])
+        .execute();
+
+      await db.schema.createTable("r2_removed")
+        .addColumn("blob", text, (column) => column.primaryKey())
+        .addColumn("bucket", text, (column) => column.notNull())
+        .addColumn("owner", text, (column) => column.notNull())
+        .addColumn("since", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex("r2_removed_since").on("r2_removed").columns(["since", "blob"]).execute();
+      await db.schema.createIndex("r2_removed_owner").on("r2_removed").columns(["owner", "blob"]).execute();
+    },
+  },
+];
+
+/** Where in the keys of a bucket a page begins and before which key it ends (undefined: the end of the bucket). */
+export interface KeyRange {
+  from: string;
+  /** Whether `from` itself belongs to it. */
+  including: boolean;
+  before: string | undefined;
+}
+
+export type PageRow = Omit<ObjectRow, "http_metadata" | "custom_metadata" | "part_size" | "upload_id"> & Partial<Pick<ObjectRow, "http_metadata" | "custom_metadata">>;
+
+export function createObjectTable(db: Db) {
+  const tables = () => db.tables<R2Tables>();
+
+  return {
+    find: (bucket: string, key: string): Promise<ObjectRow | undefined> =>
+      tables().selectFrom("r2_objects").selectAll().where("bucket", "=", bucket).where("key", "=", key).executeTakeFirst(),
+
+    /** False, and nothing written, when the key is taken. */
+    async insert(row: ObjectRow): Promise<boolean> {
+      const written = await db.write(tables().insertInto("r2_objects").values(row).onConflict((conflict) => conflict.columns(["bucket", "key"]).doNothing()));
+      return written.affected === 1;
+    },
+
+    /** Writes the row in place of what is there now, which `allow` may refuse by throwing. */
+    replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
+      db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
+
+    /** Deletes what is there of `keys`. */
+    remove: (bucket: string, keys: string[], at: number): Promise<Removed[]> =>
+      db.transaction<R2Tables, Removed[]>(async (tx) => {
+        const gone: Removed[] = [];
+        for (const batch of inBatches(keys)) {
+          const rows = await tx.deleteFrom("r2_objects").where("bucket", "=", bucket).where("key", "in", batch).returning(["version", "upload_id"]).execute();
+          gone.push(...await tombstone(tx, bucket, rows, at));
+        }
+        return gone;
+      }),
+
+    /** Rows in the byte order of their keys. */
+    page(bucket: string, { from, including, before }: KeyRange, limit: number, include: { http: boolean; custom: boolean }): Promise<PageRow[]> {
+      return tables().selectFrom("r2_objects")
+        .select(["bucket", "key", "version", "size", "etag", "uploaded", "storage_class", "checksums"])
+        .$if(include.http, (query) => query.select("http_metadata"))
+        .$if(include.custom, (query) => query.select("custom_metadata"))
+        .where("bucket", "=", bucket)
+        .where("key", including ? ">=" : ">", from)
+        .$if(before !== undefined, (query) => query.where("key", "<", before!))
+        .orderBy("key").limit(limit).execute();
+    },
+  };
+}
+
+export type ObjectTable = ReturnType<typeof createObjectTable>;
+
+/** Part of a transaction: also what completing a multipart upload ends with. */
+export async function replaceObject(tx: Kysely<R2Tables>, row: ObjectRow, allow: (current: ObjectRow | undefined) => void = () => {}): Promise<Removed[]> {
+  const current = await tx.selectFrom("r2_objects").selectAll().where("bucket", "=", row.bucket).where("key", "=", row.key).executeTakeFirst();
+  allow(current);
+  const { bucket: _bucket, key: _key, ...changes } = row;
+  await tx.insertInto("r2_objects").values(row).onConflict((conflict) => conflict.columns(["bucket", "key"]).doUpdateSet(changes)).execute();
+  return current ? tombstone(tx, row.bucket, [current], row.uploaded) : [];
+}

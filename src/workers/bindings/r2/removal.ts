@@ -1,0 +1,103 @@
+import { messageOf, type Log } from "../../../kernel/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import type { Removed, RemovedTable } from "./removed-table.ts";
+
+/** The name of a blob in the object store. */
+export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
+
+/**
+ * Deletes the bytes of versions that are gone, once nobody in this process reads them any more.
+ * It works behind the answer and may lose its work to a crash or a failing store: what it leaves, the sweep finds in r2_removed.
+ */
+export interface Removal {
+  /** A reader begins: returns what to call when it ends, or undefined when the bytes are being deleted: the row read was out of date. */
+  enter(owner: string): (() => void) | undefined;
+  isRead(owner: string): boolean;
+  /** The rows of these are gone, and that is committed. */
+  begin(removed: Removed[]): void;
+  /** Bytes that never got a row. */
+  discard(bucket: string, blob: string): Promise<void>;
+  /** Resolves when nothing is being deleted. Readers still reading are not waited for. */
+  settled(): Promise<void>;
+}
+
+/** Versions waiting to be deleted here; beyond that they are left to the sweep. */
+const MAX_WAITING = 10_000;
+/** Blobs of a multipart object deleted at once. */
+const BATCH = 500;
+
+export function createRemoval({ objects, table, log, atOnce }: { objects: ObjectStore; table: RemovedTable; log: Log; atOnce: boolean }): Removal {
+  const readers = new Map<string, { count: number; afterwards?: Removed }>();
+  const waiting = new Map<string, Removed>();
+  let running: Promise<void> | undefined;
+
+  function wait(removed: Removed) {
+    if (waiting.size >= MAX_WAITING) return;
+    waiting.set(removed.owner, removed);
+    void start();
+  }
+
+  function start(): Promise<void> {
+    return (running ??= run().finally(() => {
+      running = undefined;
+      // One that came after the last look.
+      if (waiting.size > 0) return start();
+    }));
+  }
+
+  /** One round after the other, plain objects of a round together. */
+  async function run() {
+    // The rest of a burst of removals arrives in this same turn.
+    await Promise.resolve();
+    while (waiting.size > 0) {
+      const round = [...waiting.values()].slice(0, BATCH);
+      try {
+        await objects.delete(round.filter(({ multipart }) => !multipart).map(({ bucket, owner }) => blobKey(bucket, owner)));
+        for (const removed of round) if (removed.multipart) await deleteParts(removed);
+      } catch (err) {
+        log.warn({ err, versions: round.length }, "r2: bytes of removed objects could not be deleted; the sweep will try again");
+      }
+      for (const { owner } of round) waiting.delete(owner);
+    }
+  }
+
+  async function deleteParts({ bucket, owner }: Removed) {
+    let after = "";
+    for (;;) {
+      const blobs = await table.blobsOf(owner, after, BATCH);
+      await objects.delete(blobs.map((blob) => blobKey(bucket, blob)));
+      if (blobs.length < BATCH) return;
+      after = blobs.at(-1)!;
+    }
+  }
+
+  return {
+    enter(owner) {
+      if (waiting.has(owner)) return undefined;
+      const entry = readers.get(owner) ?? { count: 0 };
+      entry.count++;
+      readers.set(owner, entry);
+      let left = false;
+      return () => {
+        if (left) return;
+        left = true;
+        if (--entry.count > 0) return;
+        readers.delete(owner);
+        if (entry.afterwards) wait(entry.afterwards);
+      };
+    },
+    isRead: (owner) => readers.has(owner),
+    begin(removed) {
+      if (!atOnce) return;
+      for (const one of removed) {
+        const reader = readers.get(one.owner);
+        if (reader) reader.afterwards = one;
+        else wait(one);
+      }
+    },
+    async discard(bucket, blob) {
+      await objects.delete([blobKey(bucket, blob)]).catch((err: unknown) => log.warn({ bucket, blob, reason: messageOf(err) }, "r2: bytes of a refused upload are left to the sweep"));
+    },
+    settled: async () => running,
+  };
+}

@@ -1,0 +1,45 @@
+import type { IncomingMessage } from "node:http";
+import { r2Errors } from "./errors.ts";
+
+/** The body of a PUT: metadata first, then the bytes of the object. */
+export interface RequestBody {
+  /** The first `size` bytes as text. Call once, before anything else. */
+  head(size: number): Promise<string>;
+  /** What follows. */
+  rest(): AsyncIterable<Uint8Array>;
+  /** Reads on to the end and forgets it. */
+  drain(): Promise<void>;
+}
+
+export function createRequestBody(request: IncomingMessage): RequestBody {
+  const chunks = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  let pending: Buffer | undefined;
+
+  async function next(): Promise<Buffer | undefined> {
+    const chunk = pending;
+    pending = undefined;
+    if (chunk) return chunk;
+    const result = await chunks.next();
+    return result.done ? undefined : result.value;
+  }
+
+  return {
+    async head(size) {
+      const parts: Buffer[] = [];
+      let missing = size;
+      while (missing > 0) {
+        const chunk = await next();
+        if (!chunk) throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
+        parts.push(chunk.subarray(0, missing));
+        if (chunk.length > missing) pending = chunk.subarray(missing);
+        missing -= Math.min(missing, chunk.length);
+      }
+      return Buffer.concat(parts, size).toString("utf8");
+    },
+    // No generator: to leave one early would end the request with it, and with the request the connection.
+    rest: () => ({ [Symbol.asyncIterator]: () => ({ next: async () => (await next().then((value) => (value ? { done: false, value } : { done: true, value: undefined }))) as IteratorResult<Uint8Array> }) }),
+    async drain() {
+      while (await next());
+    },
+  };
+}

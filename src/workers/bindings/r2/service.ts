@@ -1,0 +1,146 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { UserError, silentLog, type Log } from "../../../kernel/index.ts";
+import { isStoreError } from "../../../store/index.ts";
+import type { Binding } from "../../scripts/script.ts";
+import type { BindingService } from "../service.ts";
+import { createR2Buckets, type R2Buckets, type R2Options } from "./buckets.ts";
+import { r2Errors } from "./errors.ts";
+import { createRequestBody, type RequestBody } from "./request-body.ts";
+import { conditionsOf, encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
+
+export interface R2Service extends BindingService<Extract<Binding, { type: "r2_bucket" }>> {
+  /** The same buckets for everyone else. */
+  readonly buckets: R2Buckets;
+}
+
+/** A thousand keys to delete, each of 1024 bytes that JSON writes as six, stay below. */
+const MAX_METADATA_BYTES = 8 * 1024 * 1024;
+/** A body we refuse is read to its end up to here, so that the refusal arrives; a longer one loses its connection. */
+const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
+
+/** The R2 binding as workerd speaks it (r2-rpc.c++): reads are GET with the request in a header, the rest is PUT with it before the bytes. */
+export function createR2Service(options: R2Options): R2Service {
+  const buckets = createR2Buckets(options);
+  const log = options.log ?? silentLog;
+
+  return {
+    buckets,
+    async handle(request, response, { binding }) {
+      const bucket = binding.bucket_name;
+      try {
+        if (request.method === "GET") await read(buckets, bucket, request, response);
+        else if (request.method === "PUT") await write(buckets, bucket, request, response);
+        else throw r2Errors.invalidArgument({ problem: `There is no ${request.method} request.` });
+      } catch (err) {
+        refuse(response, translate(err, log, bucket));
+      }
+    },
+  };
+}
+
+async function read(buckets: R2Buckets, bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  // Node reads headers as Latin-1; workerd writes this one in UTF-8.
+  const wanted = parseRequest(Buffer.from(String(request.headers["cf-r2-request"] ?? ""), "latin1").toString("utf8"));
+  switch (wanted.method) {
+    case "head": {
+      const object = await buckets.head(bucket, wanted.object);
+      if (!object) throw r2Errors.noSuchKey();
+      return answer(response, 200, encodeObject(object, { offset: 0, length: object.size }));
+    }
+    case "get": return get(buckets, bucket, wanted, response);
+    case "list": {
+      const { limit, prefix, delimiter, cursor, startAfter } = wanted;
+      const include = wanted.include?.map((field) => (field === 0 ? "httpMetadata" as const : "customMetadata" as const));
+      return answer(response, 200, encodePage(await buckets.list(bucket, { limit, prefix, delimiter, cursor, startAfter, include })));
+    }
+    default: throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a GET request.` });
+  }
+}
+
+async function get(buckets: R2Buckets, bucket: string, wanted: RequestOf<"get">, response: ServerResponse): Promise<void> {
+  const found = await buckets.get(bucket, wanted.object, { onlyIf: conditionsOf(wanted), range: rangeOf(wanted) });
+  if (!found) throw r2Errors.noSuchKey();
+  const head = Buffer.from(JSON.stringify(encodeObject(found.object, found.range)));
+  // workerd takes this status for "the object without its body", and needs the metadata with it.
+  if (!found.body) return answer(response, 412, encodeObject(found.object, found.range), errorHeader(r2Errors.preconditionFailed()));
+  response.writeHead(200, { "cf-r2-metadata-size": head.length, "content-length": head.length + found.range.length });
+  response.write(head);
+  await pipeline(found.body, response);
+}
+
+async function write(buckets: R2Buckets, bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = createRequestBody(request);
+  try {
+    const headSize = Number(request.headers["cf-r2-metadata-size"]);
+    const size = Number(request.headers["content-length"] ?? Number.NaN) - headSize;
+    if (!(headSize > 0 && headSize <= MAX_METADATA_BYTES)) throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
+    if (!(size >= 0)) throw r2Errors.missingContentLength();
+    answer(response, 200, await change(buckets, bucket, parseRequest(await body.head(headSize)), body, size));
+  } catch (err) {
+    await drain(request, body);
+    throw err;
+  }
+}
+
+/** workerd takes an answer that comes before the end of its own body for a lost connection. */
+async function drain(request: IncomingMessage, body: RequestBody): Promise<void> {
+  if (Number(request.headers["content-length"] ?? Infinity) > MAX_DRAIN_BYTES) return void request.destroy();
+  await body.drain().catch(() => {}); // the other side is gone: so is the reason to read
+}
+
+/** Does what a PUT asks for and returns what workerd wants to hear. */
+async function change(buckets: R2Buckets, bucket: string, wanted: R2Request, body: RequestBody, size: number): Promise<object> {
+  switch (wanted.method) {
+    case "put": {
+      const { md5, sha1, sha256, sha384, sha512 } = wanted;
+      const options = { ...metadataOf(wanted), onlyIf: conditionsOf(wanted), checksums: { md5, sha1, sha256, sha384, sha512 }, size };
+      return encodeObject(await buckets.put(bucket, wanted.object, body.rest(), options));
+    }
+    case "delete":
+      await buckets.delete(bucket, wanted.objects ?? [wanted.object ?? ""]);
+      return {};
+    case "createMultipartUpload":
+      return { uploadId: (await buckets.createUpload(bucket, wanted.object, metadataOf(wanted))).uploadId };
+    case "uploadPart":
+      return { etag: (await buckets.uploadPart(bucket, { key: wanted.object, uploadId: wanted.uploadId }, wanted.partNumber, body.rest(), { size })).etag };
+    case "completeMultipartUpload": {
+      const parts = wanted.parts.map(({ part, etag }) => ({ partNumber: part, etag }));
+      return encodeObject(await buckets.completeUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId }, parts));
+    }
+    case "abortMultipartUpload":
+      await buckets.abortUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId });
+      return {};
+    default: throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a PUT request.` });
+  }
+}
+
+function answer(response: ServerResponse, status: number, metadata: object, headers: Record<string, string> = {}): void {
+  const json = Buffer.from(JSON.stringify(metadata));
+  response.writeHead(status, { "content-type": "application/json", "cf-r2-metadata-size": json.length, "content-length": json.length, ...headers });
+  response.end(json);
+}
+
+function refuse(response: ServerResponse, error: UserError): void {
+  // The object is on its way already: a broken connection is the only thing that can still say so.
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(error.entry.http, { "content-length": 0, ...errorHeader(error) });
+  response.end();
+}
+
+const errorHeader = (error: UserError) => ({
+  // A header holds ASCII; JSON can say the rest in it.
+  "cf-r2-error": JSON.stringify({ version: 1, v4code: error.code, message: error.message }).replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`),
+});
+
+/** Refusals keep their text; of what is our fault the worker learns only that it happened. */
+function translate(err: unknown, log: Log, bucket: string): UserError {
+  if (err instanceof UserError && err.domain === "r2") return err;
+  if (isGone(err)) return r2Errors.internal({}, { cause: err });
+  log.error({ err, bucket }, "r2: request failed");
+  if (isStoreError(err) && [503, 507].includes(err.entry.http)) return r2Errors.unavailable({}, { cause: err });
+  return r2Errors.internal({}, { cause: err });
+}
+
+/** The worker hung up, or its stream failed: nobody is listening any more. */
+const isGone = (err: unknown) => err instanceof Error && "code" in err && (err.code === "ECONNRESET" || err.code === "ERR_STREAM_PREMATURE_CLOSE");

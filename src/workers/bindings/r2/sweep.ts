@@ -1,0 +1,103 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import type { R2Limits } from "./limits.ts";
+import { blobKey, type Removal } from "./removal.ts";
+import type { RemovedTable } from "./removed-table.ts";
+import type { UploadTable } from "./upload-table.ts";
+
+export interface SweepOptions {
+  /** How many of each kind of leftover, and stored blobs, to look at in this call. Default 10,000. */
+  limit?: number;
+  /** Bytes without a row are let alone for this long, because their put may be about to write it. Default 24 h. */
+  orphanGraceMs?: number;
+  /** Bytes of removed objects are let alone for this long, because other processes may be reading them. Default 1 h. */
+  removedGraceMs?: number;
+}
+
+export interface Swept {
+  /** Blobs deleted. */
+  deleted: number;
+  /** Uploads aborted because they were open for too long. */
+  aborted: number;
+  /** Stored blobs looked at; the next call goes on after them. */
+  examined: number;
+  /** Whether this call came to the end of the store. */
+  finished: boolean;
+}
+
+const BATCH = 500;
+
+interface SweepParts {
+  store: ObjectStore;
+  uploads: UploadTable;
+  removed: RemovedTable;
+  removal: Removal;
+  clock: Clock;
+  limits: R2Limits;
+}
+
+/** Cleans up after crashes. Rows are the truth: a blob without one is waste, a row is never touched for want of its bytes. */
+export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepParts) {
+  let after: string | undefined;
+
+  async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000, removedGraceMs = 3600_000 }: SweepOptions = {}): Promise<Swept> {
+    const aborted = await endUploads(Math.min(limit, BATCH));
+    const deleted = await deleteRemoved(clock.now() - removedGraceMs, limit);
+    const orphans = await deleteOrphans(clock.now() - orphanGraceMs, limit);
+    return { aborted, ...orphans, deleted: deleted + orphans.deleted };
+  }
+
+  async function endUploads(limit: number): Promise<number> {
+    const old = await uploads.since(clock.now() - limits.uploadLifetimeMs, limit);
+    const open = old.filter(({ state }) => state === "open");
+    for (const { bucket, key, upload_id } of open) {
+      const gone = await uploads.abort({ bucket, key, uploadId: upload_id }, clock.now());
+      removal.begin(gone ?? []);
+    }
+    await uploads.forget(old.filter(({ state }) => state !== "open").map(({ upload_id }) => upload_id));
+    return open.length;
+  }
+
+  /** What a crash kept from being deleted after its row went away, or what was left for this on purpose. */
+  async function deleteRemoved(before: number, limit: number): Promise<number> {
+    const rows = await removed.before(before, limit);
+    const free = rows.filter(({ owner }) => !removal.isRead(owner));
+    for (let start = 0; start < free.length; start += BATCH) {
+      const batch = free.slice(start, start + BATCH);
+      await store.delete(batch.map(({ bucket, blob }) => blobKey(bucket, blob)));
+      await removed.forget(batch.map(({ blob }) => blob));
+    }
+    return free.length;
+  }
+
+  /** What a crash left between a put's bytes and its row. */
+  async function deleteOrphans(before: number, limit: number): Promise<Omit<Swept, "aborted">> {
+    let examined = 0;
+    let deleted = 0;
+    let batch: string[] = [];
+    for await (const { key, modified } of store.list("r2/", after)) {
+      after = key;
+      examined++;
+      if (modified.getTime() < before) batch.push(key);
+      if (batch.length === BATCH) {
+        deleted += await deleteUnknown(batch);
+        batch = [];
+      }
+      if (examined === limit) return { examined, deleted: deleted + await deleteUnknown(batch), finished: false };
+    }
+    after = undefined;
+    return { examined, deleted: deleted + await deleteUnknown(batch), finished: true };
+  }
+
+  async function deleteUnknown(keys: string[]): Promise<number> {
+    if (keys.length === 0) return 0;
+    const known = await removed.known(keys.map(blobOf));
+    const unknown = keys.filter((key) => !known.has(blobOf(key)));
+    await store.delete(unknown);
+    return unknown.length;
+  }
+
+  return sweep;
+}
+
+const blobOf = (key: string) => key.slice(key.lastIndexOf("/") + 1);

@@ -1,0 +1,89 @@
+import type { Kysely } from "kysely";
+import type { Db } from "../../../store/index.ts";
+import { replaceObject } from "./r2-table.ts";
+import { inBatches, tombstoneParts, type Removed } from "./removed-table.ts";
+import type { ObjectRow, PartRow, R2Tables, UploadRow } from "./schema.ts";
+
+export interface UploadKey {
+  bucket: string;
+  key: string;
+  uploadId: string;
+}
+
+/** Multipart uploads and their parts. The callbacks refuse by throwing: the transaction is then as if it had not been. */
+export function createUploadTable(db: Db) {
+  const tables = () => db.tables<R2Tables>();
+
+  return {
+    async create(row: UploadRow): Promise<void> {
+      await db.write(tables().insertInto("r2_uploads").values(row));
+    },
+
+    find: (upload: UploadKey): Promise<UploadRow | undefined> => findUpload(tables(), upload),
+
+    /** Returns the part of that number that was there before. */
+    putPart: (upload: UploadKey, part: PartRow, allow: (upload: UploadRow | undefined) => void, at: number): Promise<Removed[]> =>
+      db.transaction<R2Tables, Removed[]>(async (tx) => {
+        allow(await findUpload(tx, upload));
+        const old = await tx.selectFrom("r2_parts").selectAll().where("upload_id", "=", part.upload_id).where("part_number", "=", part.part_number).execute();
+        const removed = await dropParts(tx, upload.bucket, old, at);
+        await tx.insertInto("r2_parts").values(part).execute();
+        return removed;
+      }),
+
+    /** `assemble` sees the upload and its parts by number, and returns the object with the numbers it consists of, or throws. */
+    complete: (upload: UploadKey, assemble: (row: UploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] }, at: number) =>
+      db.transaction<R2Tables, { object: ObjectRow; removed: Removed[] }>(async (tx) => {
+        const row = await findUpload(tx, upload);
+        const parts = row ? await partsOf(tx, upload.uploadId) : [];
+        const { object, partNumbers } = assemble(row, parts);
+        const used = new Set(partNumbers);
+        const unused = await dropParts(tx, upload.bucket, parts.filter(({ part_number }) => !used.has(part_number)), at);
+        await finish(tx, upload.uploadId, "completed", at);
+        const replaced = await replaceObject(tx, object);
+        return { object, removed: [...replaced, ...unused] };
+      }),
+
+    /** Undefined: there is no such upload. One that is finished stays as it is. */
+    abort: (upload: UploadKey, at: number): Promise<Removed[] | undefined> =>
+      db.transaction<R2Tables, Removed[] | undefined>(async (tx) => {
+        const row = await findUpload(tx, upload);
+        if (!row) return undefined;
+        if (row.state !== "open") return [];
+        await tombstoneParts(tx, upload.bucket, [upload.uploadId], at);
+        await finish(tx, upload.uploadId, "aborted", at);
+        return [{ bucket: upload.bucket, owner: upload.uploadId, multipart: true }];
+      }),
+
+    /** `count` parts of a multipart object in order, from the `first`th (0 is the first). */
+    parts: (uploadId: string, first: number, count: number): Promise<PartRow[]> =>
+      tables().selectFrom("r2_parts").selectAll().where("upload_id", "=", uploadId).orderBy("part_number").limit(count).offset(first).execute(),
+
+    /** Uploads that have been in their state since before then, the longest first. */
+    since: (before: number, limit: number): Promise<UploadRow[]> =>
+      tables().selectFrom("r2_uploads").selectAll().where("since", "<", before).orderBy("since").orderBy("upload_id").limit(limit).execute(),
+
+    async forget(uploadIds: string[]): Promise<void> {
+      if (uploadIds.length > 0) await db.write(tables().deleteFrom("r2_uploads").where("upload_id", "in", uploadIds));
+    },
+  };
+}
+
+export type UploadTable = ReturnType<typeof createUploadTable>;
+
+async function dropParts(tx: Kysely<R2Tables>, bucket: string, parts: PartRow[], since: number): Promise<Removed[]> {
+  for (const batch of inBatches(parts)) {
+    await tx.insertInto("r2_removed").values(batch.map(({ blob }) => ({ blob, bucket, owner: blob, since }))).execute();
+    await tx.deleteFrom("r2_parts").where("blob", "in", batch.map(({ blob }) => blob)).execute();
+  }
+  return parts.map(({ blob }) => ({ bucket, owner: blob, multipart: false }));
+}
+
+const findUpload = (db: Kysely<R2Tables>, { bucket, key, uploadId }: UploadKey): Promise<UploadRow | undefined> =>
+  db.selectFrom("r2_uploads").selectAll().where("upload_id", "=", uploadId).where("bucket", "=", bucket).where("key", "=", key).executeTakeFirst();
+
+const partsOf = (db: Kysely<R2Tables>, uploadId: string): Promise<PartRow[]> =>
+  db.selectFrom("r2_parts").selectAll().where("upload_id", "=", uploadId).orderBy("part_number").execute();
+
+const finish = (tx: Kysely<R2Tables>, uploadId: string, state: UploadRow["state"], since: number) =>
+  tx.updateTable("r2_uploads").set({ state, since }).where("upload_id", "=", uploadId).execute();

@@ -1,0 +1,92 @@
+import { constants } from "node:sqlite";
+
+const {
+  SQLITE_OK, SQLITE_DENY, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA, SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_FUNCTION, SQLITE_CREATE_VTABLE,
+  SQLITE_CREATE_TEMP_INDEX, SQLITE_CREATE_TEMP_TABLE, SQLITE_CREATE_TEMP_TRIGGER, SQLITE_CREATE_TEMP_VIEW, SQLITE_CREATE_INDEX, SQLITE_CREATE_TABLE,
+  SQLITE_CREATE_TRIGGER, SQLITE_CREATE_VIEW, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_INSERT, SQLITE_READ, SQLITE_UPDATE, SQLITE_ALTER_TABLE, SQLITE_ANALYZE,
+} = constants;
+
+// The pragmas D1 knows. Everything that could leave the file, change its durability or its limits is not among them.
+const PRAGMAS_ABOUT = new Set(["table_info", "table_xinfo", "index_list", "index_info", "index_xinfo", "foreign_key_list"]);
+const PRAGMAS_ASKED = new Set(["data_version", "page_size"]);
+const PRAGMAS_EITHER = new Set(["table_list", "quick_check", "foreign_key_check", "optimize"]);
+const PRAGMAS_SET = new Set([
+  "foreign_keys", "defer_foreign_keys", "ignore_check_constraints", "legacy_alter_table", "recursive_triggers", "reverse_unordered_selects", "case_sensitive_like",
+]);
+
+const FUNCTIONS_REFUSED = new Set([
+  "load_extension", "fts3_tokenizer", "fts5", "sqlite_log", "sqlite_version", "sqlite_source_id", "sqlite_compileoption_get", "sqlite_compileoption_used",
+]);
+
+const MODULES = new Set(["fts5", "fts5vocab", "rtree", "rtree_i32"]);
+
+const REFUSED_ACTIONS = new Set([SQLITE_ATTACH, SQLITE_DETACH, SQLITE_CREATE_TEMP_INDEX, SQLITE_CREATE_TEMP_TABLE, SQLITE_CREATE_TEMP_TRIGGER, SQLITE_CREATE_TEMP_VIEW]);
+
+// Actions that name a table, or what is to become one, in their first argument and their second.
+const NAMES_IN_FIRST = new Set([SQLITE_CREATE_TABLE, SQLITE_CREATE_VIEW, SQLITE_CREATE_VTABLE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_INSERT, SQLITE_READ, SQLITE_UPDATE, SQLITE_ANALYZE]);
+const NAMES_IN_SECOND = new Set([SQLITE_CREATE_INDEX, SQLITE_CREATE_TRIGGER, SQLITE_ALTER_TABLE]);
+
+/** Asked by SQLite for everything a statement would do, while it is compiled (https://sqlite.org/c3ref/set_authorizer.html). */
+export interface Authorizer {
+  ask(action: number, first: string | null, second: string | null): number;
+  /** Everything is allowed while `work` runs: for what the server itself does on the connection. */
+  trust<Result>(work: () => Result): Result;
+  /** Set when a statement wanted a transaction of its own. */
+  wantedTransaction: boolean;
+  /** Set when a pragma was compiled. */
+  sawPragma: boolean;
+  /** Set when a pragma changed how this connection behaves. */
+  changedSettings: boolean;
+}
+
+export function createAuthorizer(): Authorizer {
+  let trusted = false;
+  const authorizer: Authorizer = {
+    wantedTransaction: false,
+    sawPragma: false,
+    changedSettings: false,
+    ask: (action, first, second) => (trusted || allows(action, first, second) ? SQLITE_OK : SQLITE_DENY),
+    trust(work) {
+      trusted = true;
+      try {
+        return work();
+      } finally {
+        trusted = false;
+      }
+    },
+  };
+
+  function allows(action: number, first: string | null, second: string | null): boolean {
+    if (REFUSED_ACTIONS.has(action)) return false;
+    switch (action) {
+      case SQLITE_TRANSACTION:
+      case SQLITE_SAVEPOINT:
+        authorizer.wantedTransaction = true;
+        return false;
+      case SQLITE_PRAGMA:
+        return allowsPragma(first!.toLowerCase(), second !== null);
+      case SQLITE_FUNCTION:
+        return !FUNCTIONS_REFUSED.has(second!.toLowerCase());
+      case SQLITE_CREATE_VTABLE:
+        return MODULES.has(second!.toLowerCase()) && !isReserved(first);
+      default:
+        return !(NAMES_IN_FIRST.has(action) && isReserved(first)) && !(NAMES_IN_SECOND.has(action) && isReserved(second));
+    }
+  }
+
+  function allowsPragma(name: string, hasValue: boolean): boolean {
+    authorizer.sawPragma = true;
+    if (PRAGMAS_SET.has(name)) {
+      // These two end with the transaction, or do nothing inside one. case_sensitive_like switches even when it is only asked.
+      const lasts = name !== "defer_foreign_keys" && name !== "foreign_keys";
+      if (lasts && (hasValue || name === "case_sensitive_like")) authorizer.changedSettings = true;
+      return true;
+    }
+    return PRAGMAS_EITHER.has(name) || (hasValue ? PRAGMAS_ABOUT.has(name) : PRAGMAS_ASKED.has(name));
+  }
+
+  return authorizer;
+}
+
+/** D1 keeps `_cf_` names to itself; what it refuses there is refused here too. */
+const isReserved = (name: string | null) => name !== null && /^_cf_/i.test(name);

@@ -1,0 +1,281 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { createAuthorizer, type Authorizer } from "./authorize.ts";
+import { errorText, isSqliteError } from "./error-text.ts";
+import type { D1Limits } from "./limits.ts";
+import { resultsToJson, type ResultsFormat } from "./results.ts";
+import { splitStatements, type SqlStatement } from "./sql-tokens.ts";
+
+/** One statement as the client sends it. Nothing about `params` is checked yet. */
+export interface StatementInput {
+  sql: string;
+  params?: unknown;
+}
+
+export interface RunOptions {
+  format: ResultsFormat;
+  /** A script's texts may each hold several statements or none, and bind nothing: exec(). Otherwise each is exactly one. */
+  script: boolean;
+}
+
+/** One SQLite file, open in this process. Everything blocks. */
+export interface OpenDatabase {
+  /**
+   * Runs all of it as one transaction, on the disk (fsync) when this returns. The answer is the JSON that the D1 client of workerd reads:
+   * an array of results, or what went wrong. Never throws for what the SQL did.
+   */
+  run(input: StatementInput[], options: RunOptions): string;
+  close(): void;
+}
+
+/** Counters of a statement that Node has and its types do not know yet. */
+type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
+
+interface Prepared {
+  statement: Statement;
+  parameters: (string | null)[];
+}
+
+/** Says what the server sends as `error`; workerd prefixes `D1_ERROR: `. */
+class Refused extends Error {}
+
+const KEPT_STATEMENTS = 200;
+const KEPT_SQL_CHARACTERS = 1_000_000;
+const PAGE_BYTES = 4096;
+/** How long to wait, blocking, for a process that had the file before. */
+const BUSY_MS = 5_000;
+
+// workerd's own words (src/workerd/util/sqlite.c++); clients and guides quote them.
+const TRANSACTION_TEXT =
+  "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
+  "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
+const ONE_STATEMENT_TEXT = "A prepared SQL statement must contain only one statement.";
+const PARAMETERS_TEXT = "Wrong number of parameter bindings for SQL query.";
+const NO_STATEMENT_TEXT = "No SQL statements detected.";
+
+export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
+  let { db, authorizer } = connect(path, limits);
+  let prepared = new Map<string, Prepared>();
+  let preparedCharacters = 0;
+  let counters = countersOf(db, authorizer);
+
+  function prepare({ sql, parameters }: SqlStatement): Prepared {
+    const kept = prepared.get(sql);
+    if (kept) {
+      // A Map keeps insertion order: taking it out and putting it back makes the first entry the least recently used.
+      prepared.delete(sql);
+      prepared.set(sql, kept);
+      return kept;
+    }
+    if (Buffer.byteLength(sql) > limits.statementBytes) throw new Refused("statement too long: SQLITE_TOOBIG");
+    authorizer.sawPragma = false;
+    const statement = db.prepare(sql) as Statement;
+    statement.setReturnArrays(true);
+    statement.setReadBigInts(true);
+    const entry = { statement, parameters };
+    // Many pragmas do their work while they are compiled: one that was kept would do nothing the next time.
+    if (authorizer.sawPragma) return entry;
+    prepared.set(sql, entry);
+    preparedCharacters += sql.length;
+    for (const old of prepared.keys()) {
+      if (prepared.size <= KEPT_STATEMENTS && (preparedCharacters <= KEPT_SQL_CHARACTERS || prepared.size === 1)) break;
+      forget(old);
+    }
+    return entry;
+  }
+
+  function forget(sql: string) {
+    if (prepared.delete(sql)) preparedCharacters -= sql.length;
+  }
+
+  function statementsOf({ sql, params }: StatementInput, script: boolean): SqlStatement[] {
+    const kept = prepared.get(sql);
+    const statements = kept ? [{ sql, parameters: kept.parameters }] : splitStatements(sql);
+    if (script) return statements;
+    if (statements.length > 1) throw new Refused(ONE_STATEMENT_TEXT);
+    if (statements.length === 0) throw new Refused(NO_STATEMENT_TEXT);
+    if (statements[0]!.parameters.length !== valuesOf(params).length && statements[0]!.parameters.length <= limits.parameters) throw new Refused(PARAMETERS_TEXT);
+    return statements;
+  }
+
+  function execute(statement: SqlStatement, params: unknown, { format, budget }: { format: ResultsFormat; budget: number }): string {
+    try {
+      const { statement: compiled } = prepare(statement);
+      const started = performance.now();
+      const before = counters();
+      compiled.resetStats();
+      const values = bindings(statement.parameters, valuesOf(params));
+      const result = resultsToJson(compiled.iterate(...(values as SQLInputValue[])), () => compiled.columns().map((column) => column.name), format, budget);
+      if (!result) throw new Refused(`The answer is larger than ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`);
+      const duration = Math.round((performance.now() - started) * 1e4) / 1e4;
+      const after = counters();
+      const changes = after.changes - before.changes;
+      const steps = compiled.stat("fullscanStep");
+      const meta = {
+        served_by: "reelpost",
+        served_by_primary: true,
+        timings: { sql_duration_ms: duration },
+        duration,
+        changes,
+        last_row_id: after.lastRowId,
+        changed_db: changes > 0 || after.pages !== before.pages,
+        size_after: after.pages * PAGE_BYTES,
+        // SQLite as Node builds it counts the steps of full scans only: at least this many.
+        rows_read: steps > 0 ? steps + 1 : result.rows,
+        rows_written: changes,
+        total_attempts: 1,
+      };
+      return `{"success":true,"results":${result.json},"meta":${JSON.stringify(meta)}}`;
+    } catch (thrown) {
+      // iterate() throws the error of the last run once more when a statement that failed is run again.
+      forget(statement.sql);
+      throw refusal(thrown, statement.sql);
+    }
+  }
+
+  function refusal(thrown: unknown, sql: string): unknown {
+    if (authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
+    if (!isSqliteError(thrown)) return thrown;
+    const prepares = (part: string) => {
+      try {
+        db.prepare(part);
+        return undefined;
+      } catch (error) {
+        return isSqliteError(error) ? error.message : undefined;
+      }
+    };
+    return new Refused(errorText(thrown, { sql, prepares, maxParameters: limits.parameters }));
+  }
+
+  function transaction(work: () => string): string {
+    trusted("begin");
+    try {
+      const result = work();
+      try {
+        trusted("commit");
+      } catch (thrown) {
+        throw refusal(thrown, "");
+      }
+      return result;
+    } catch (thrown) {
+      // SQLite rolls back by itself on a full disk and on RAISE(ROLLBACK).
+      if (db.isTransaction) trusted("rollback");
+      throw thrown;
+    }
+  }
+
+  const trusted = (sql: string) => authorizer.trust(() => db.exec(sql));
+
+  function runAll(input: StatementInput[], { format, script }: RunOptions): string {
+    const results: string[] = [];
+    let budget = limits.resultBytes;
+    let at = 0;
+    try {
+      return transaction(() => {
+        for (; at < input.length; at++) {
+          for (const statement of statementsOf(input[at]!, script)) {
+            const result = execute(statement, script ? [] : input[at]!.params, { format, budget });
+            budget -= result.length;
+            results.push(result);
+          }
+        }
+        if (results.length === 0) throw new Refused(NO_STATEMENT_TEXT);
+        return `[${results.join(",")}]`;
+      });
+    } catch (thrown) {
+      if (!(thrown instanceof Refused)) throw thrown;
+      const failure = JSON.stringify({ success: false, error: thrown.message });
+      // exec() of workerd finds the line to blame by the position of the failure among the answers.
+      return script ? `[${`${UNDONE},`.repeat(Math.min(at, input.length - 1))}${failure}]` : failure;
+    }
+  }
+
+  return {
+    run(input, options) {
+      authorizer.wantedTransaction = false;
+      try {
+        return runAll(input, options);
+      } finally {
+        // A pragma lasts for the request that set it, not for as long as this file happens to stay open.
+        if (authorizer.changedSettings) reopen();
+      }
+    },
+    close: () => db.close(),
+  };
+
+  function reopen() {
+    db.close();
+    ({ db, authorizer } = connect(path, limits));
+    prepared = new Map();
+    preparedCharacters = 0;
+    counters = countersOf(db, authorizer);
+  }
+}
+
+const UNDONE = '{"success":true,"meta":{"duration":0}}';
+
+function connect(path: string, limits: D1Limits) {
+  const db = new DatabaseSync(path, {
+    timeout: BUSY_MS,
+    enableForeignKeyConstraints: true,
+    enableDoubleQuotedStringLiterals: true,
+    defensive: true,
+    limits: {
+      variableNumber: limits.parameters,
+      column: limits.columns,
+      functionArg: limits.functionArguments,
+      likePatternLength: limits.patternBytes,
+      length: limits.valueBytes,
+      attach: 0,
+    },
+  });
+  try {
+    // page_size counts only until the file has its first page; WAL with FULL makes COMMIT wait for the disk.
+    db.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = 16777216`);
+    db.exec(`pragma max_page_count = ${Math.floor(limits.databaseBytes / PAGE_BYTES)}`);
+    const mode = db.prepare("select (select * from pragma_journal_mode) as journal, (select * from pragma_synchronous) as synchronous").get()!;
+    if (mode.journal !== "wal" || mode.synchronous !== 2) throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
+    const authorizer = createAuthorizer();
+    db.setAuthorizer(authorizer.ask);
+    return { db, authorizer };
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
+}
+
+/** What the answer's `meta` is made of. Trusted at each step: after a schema change SQLite compiles these anew, and asks the authorizer. */
+function countersOf(db: DatabaseSync, authorizer: Authorizer) {
+  const counter = (sql: string) => authorizer.trust(() => db.prepare(sql));
+  const changes = counter("select total_changes(), last_insert_rowid()");
+  const pages = counter("pragma page_count");
+  changes.setReturnArrays(true);
+  pages.setReturnArrays(true);
+  return () =>
+    authorizer.trust(() => {
+      const [changed, lastRowId] = changes.get() as unknown as [number, number];
+      return { changes: changed, lastRowId, pages: (pages.get() as unknown as [number])[0] };
+    });
+}
+
+const valuesOf = (params: unknown): unknown[] => (Array.isArray(params) ? params : []);
+
+/** node:sqlite takes named parameters as an object, before the values of the nameless ones. */
+function bindings(parameters: (string | null)[], values: unknown[]): unknown[] {
+  const named: Record<string, SQLInputValue> = {};
+  const nameless: SQLInputValue[] = [];
+  parameters.forEach((name, index) => {
+    const value = toSqlite(values[index]);
+    if (name === null) nameless.push(value);
+    else named[name] = value;
+  });
+  return Object.keys(named).length > 0 ? [named, ...nameless] : nameless;
+}
+
+/** Byte strings come as arrays of numbers; the client has turned booleans into 0 and 1, and numbers stay doubles as in D1. */
+function toSqlite(value: unknown): SQLInputValue {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "number" || typeof value === "string") return value;
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (Array.isArray(value) && value.every((byte) => typeof byte === "number")) return Uint8Array.from(value as number[]);
+  throw new Refused(`Type '${typeof value}' not supported for value '${String(value)}'`);
+}

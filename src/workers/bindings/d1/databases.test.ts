@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test, type TestContext } from "node:test";
+import type { UserError } from "../../../kernel/index.ts";
+import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
+import { databaseFileName } from "./file-name.ts";
+
+function open(t: TestContext, options: Partial<D1DatabasesOptions> = {}): { databases: D1Databases; directory: string } {
+  const directory = mkdtempSync(join(tmpdir(), "d1-databases-"));
+  const databases = createD1Databases({ directory, processes: 2, ...options });
+  t.after(async () => {
+    await databases.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return { databases, directory };
+}
+
+const ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
+const run = async (databases: D1Databases, id: string, ...sql: string[]) => (await databases.query(id, sql.map((text) => ({ sql: text })))).at(-1)!.results.rows;
+const text = (message: string) => (error: UserError) => (assert.equal(error.message, message), true);
+
+describe("D1 databases", () => {
+  test("each id has its own file, which outlives the process that had it open", async (t) => {
+    const { databases, directory } = open(t);
+    await run(databases, "one", "create table t(a)", "insert into t values (1)");
+    await run(databases, "two", "create table t(a)");
+    await databases.close();
+    await assert.rejects(run(databases, "one", "select 1"), text("D1 DB is shutting down."));
+    assert.deepEqual(readdirSync(directory).sort(), ["one.sqlite", "two.sqlite"]);
+
+    const again = createD1Databases({ directory });
+    t.after(() => again.close());
+    assert.deepEqual(await run(again, "one", "select * from t"), [[1]]);
+    assert.deepEqual(await run(again, "two", "select * from t"), []);
+  });
+
+  test("one database's requests run in the order they came", async (t) => {
+    const { databases } = open(t);
+    await run(databases, "x", "create table t(n integer primary key autoincrement, a)");
+    await Promise.all(Array.from({ length: 40 }, (_, i) => run(databases, "x", `insert into t(a) values (${i})`)));
+    assert.deepEqual(await run(databases, "x", "select a from t order by n"), Array.from({ length: 40 }, (_, i) => [i]));
+  });
+
+  test("SQL errors carry D1's text; a script has one result for each statement", async (t) => {
+    const { databases } = open(t);
+    await assert.rejects(run(databases, "x", "select nope"), text("no such column: nope at offset 7: SQLITE_ERROR"));
+    await assert.rejects(databases.query("x", [{ sql: "select ?", params: [] }]), text("Wrong number of parameter bindings for SQL query."));
+    const results = await databases.query("x", [{ sql: "create table t(a); insert into t values (1);" }, { sql: "select * from t" }], { script: true });
+    assert.deepEqual(results.map(({ results }) => results.rows), [[], [], [[1]]]);
+    await assert.rejects(databases.query("x", [{ sql: "insert into t values (2); select nope" }], { script: true }), /no such column/);
+    assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[1]]);
+  });
+
+  test("a query without end is killed: nothing acknowledged is lost, nothing of its batch stays", async (t) => {
+    const { databases } = open(t, { limits: { requestMs: 400 } });
+    await run(databases, "x", "create table t(a)", "insert into t values (1)");
+    await assert.rejects(run(databases, "x", "insert into t values (2)", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
+    assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
+    assert.deepEqual(await run(databases, "x", "pragma quick_check"), [["ok"]]);
+  });
+
+  test("a slow query delays its own database only", async (t) => {
+    const { databases } = open(t, { limits: { requestMs: 1_200 } });
+    await run(databases, "slow", "create table t(a)");
+    const slow = run(databases, "slow", ENDLESS).then(() => "finished", () => "killed");
+    const behind = run(databases, "slow", "select 1").then(() => "after the slow one");
+    // Its first process is the one that is stuck: these were open there before, or would be.
+    const others = Promise.all(["a", "b", "c"].map((id) => run(databases, id, "create table if not exists t(a)", "select 1")));
+    assert.equal(await Promise.race([slow, others.then(() => "others first")]), "others first");
+    assert.deepEqual(await run(databases, "a", "select count(*) from t"), [[0]]);
+    assert.equal(await slow, "killed");
+    assert.equal(await behind, "after the slow one");
+  });
+
+  test("too many waiting requests, and those that waited too long, are turned away in D1's words", async (t) => {
+    const { databases } = open(t, { limits: { requestMs: 500, waitMs: 200, waiting: 2 } });
+    await run(databases, "x", "create table t(a)");
+    const slow = assert.rejects(run(databases, "x", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
+    const waiting = ["select 1", "select 2"].map((sql) => assert.rejects(run(databases, "x", sql), text("D1 DB is overloaded. Requests queued for too long.")));
+    await assert.rejects(run(databases, "x", "select 3"), text("D1 DB is overloaded. Too many requests queued."));
+    await Promise.all([slow, ...waiting]);
+    assert.deepEqual(await run(databases, "x", "select 4"), [[4]]);
+  });
+
+  test("a request whose caller has gone does not run", async (t) => {
+    const { databases } = open(t);
+    await run(databases, "x", "create table t(a)");
+    const gone = new AbortController();
+    const first = run(databases, "x", "insert into t values (1)");
+    const second = databases.query("x", [{ sql: "insert into t values (2)" }], { signal: gone.signal });
+    gone.abort(new Error("gone"));
+    await assert.rejects(second, /gone/);
+    await first;
+    assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
+  });
+
+  test("a request that is too large is refused whole", async (t) => {
+    const { databases } = open(t, { limits: { requestBytes: 1000 } });
+    await assert.rejects(databases.query("x", [{ sql: "select ?", params: ["x".repeat(1000)] }]), text("The request is larger than 1000 bytes."));
+  });
+
+  test("size and delete", async (t) => {
+    const { databases, directory } = open(t);
+    assert.equal(await databases.size("x"), 0);
+    await run(databases, "x", "create table t(a)");
+    assert.ok((await databases.size("x")) >= 8192);
+    const after = [run(databases, "x", "select count(*) from t"), databases.delete("x"), run(databases, "x", "create table other(a)")];
+    assert.deepEqual(await after[0], [[0]]);
+    await Promise.all(after);
+    assert.deepEqual(await run(databases, "x", "select name from sqlite_master"), [["other"]]);
+    await databases.delete("x");
+    assert.deepEqual(readdirSync(directory), []);
+  });
+
+  test("files nobody asks for are closed, processes without files end, and both come back", async (t) => {
+    const { databases, directory } = open(t, { idleMs: 20 });
+    await run(databases, "x", "create table t(a)");
+    assert.ok(existsSync(join(directory, "x.sqlite-wal")));
+    // SQLite removes the log when the last connection closes.
+    for (const until = Date.now() + 5_000; existsSync(join(directory, "x.sqlite-wal")); await new Promise((resolve) => setTimeout(resolve, 10))) assert.ok(Date.now() < until, "not closed");
+    assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[0]]);
+  });
+
+  test("a file that is no database is a fault of ours, told as D1 tells it, and only of this database", async (t) => {
+    const { databases, directory } = open(t);
+    writeFileSync(join(directory, "bad.sqlite"), "this is not a database, and long enough to be sure of it".repeat(100));
+    await assert.rejects(run(databases, "bad", "select 1"), text("Internal error in D1 DB storage caused object to be reset."));
+    assert.deepEqual(await run(databases, "good", "select 1"), [[1]]);
+  });
+});
+
+test("file names are safe and distinct for any id", () => {
+  assert.equal(databaseFileName("aabb-12_x"), "aabb-12_x.sqlite");
+  const ids = ["DB", "db", "../db", "..", "my/ Database", "é", "x".repeat(128), "X".repeat(128), "a.sqlite", "con"];
+  const names = ids.map(databaseFileName);
+  for (const name of names) assert.match(name, /^[a-z0-9_-]+\.(?:[0-9a-f]{32}\.)?sqlite$/);
+  assert.equal(new Set(names).size, ids.length);
+  assert.throws(() => databaseFileName(""), /not a usable database id/);
+});

@@ -1,0 +1,91 @@
+import { mkdirSync } from "node:fs";
+import { rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { silentLog, systemClock, type Clock, type Log } from "../../../kernel/index.ts";
+import type { RunOptions, StatementInput } from "./database.ts";
+import { d1Errors } from "./errors.ts";
+import { databaseFileName } from "./file-name.ts";
+import { createHosts } from "./hosts.ts";
+import { d1Limits, type D1Limits } from "./limits.ts";
+
+/** The D1 databases of this machine: one SQLite file each, opened by nobody else. A database exists from its first query on. */
+export interface D1Databases {
+  /**
+   * Runs all statements as one transaction and resolves when it is on the disk. With `script`, a statement's SQL may hold several,
+   * and then has a result for each. Rejects with `d1Errors.sql` for what SQLite refuses.
+   */
+  query(id: string, statements: D1Statement[], options?: { script?: boolean; signal?: AbortSignal }): Promise<D1QueryResult[]>;
+  /** The same with request and answer as the bytes of JSON that the D1 client of workerd exchanges. SQL errors are part of the answer. */
+  exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
+  /** Bytes on the disk, 0 for a database nobody has used. */
+  size(id: string): Promise<number>;
+  delete(id: string): Promise<void>;
+  readonly limits: D1Limits;
+  close(): Promise<void>;
+}
+
+export interface D1Statement {
+  sql: string;
+  /** Bytes as an array of numbers. */
+  params?: (null | number | string | boolean | number[])[];
+}
+
+export interface D1QueryResult {
+  results: { columns: string[]; rows: (null | number | string | number[])[][] };
+  meta: {
+    /** Milliseconds. */
+    duration: number;
+    changes: number;
+    last_row_id: number;
+    changed_db: boolean;
+    /** Bytes. */
+    size_after: number;
+    rows_read: number;
+    rows_written: number;
+    [more: string]: unknown;
+  };
+}
+
+export interface D1DatabasesOptions {
+  /** The folder of the database files; made when absent. */
+  directory: string;
+  limits?: Partial<D1Limits>;
+  /** At most this many processes that run SQL. Default 4; each takes about 60 MB while it lives. */
+  processes?: number;
+  /** After this long without a query a file is closed, and then its process. Default one minute. */
+  idleMs?: number;
+  clock?: Clock;
+  log?: Log;
+}
+
+export function createD1Databases(options: D1DatabasesOptions): D1Databases {
+  const { directory, processes = 4, idleMs = 60_000, clock = systemClock, log = silentLog } = options;
+  const limits = { ...d1Limits, ...options.limits };
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const hosts = createHosts({ directory, limits, clock, log, processes, idleMs });
+  const fileOf = (id: string) => join(directory, databaseFileName(id));
+  const filesOf = (id: string) => ["", "-wal", "-shm"].map((suffix) => fileOf(id) + suffix);
+
+  async function exchange(id: string, run: RunOptions, body: Uint8Array, signal?: AbortSignal) {
+    if (body.length > limits.requestBytes) throw d1Errors.requestTooLarge({ requestBytes: limits.requestBytes });
+    return hosts.run(fileOf(id), { ...run }, body, signal);
+  }
+
+  return {
+    limits,
+    exchange,
+    async query(id, statements: StatementInput[], { script = false, signal } = {}) {
+      const answer = await exchange(id, { format: "ROWS_AND_COLUMNS", script }, Buffer.from(JSON.stringify(statements)), signal);
+      const parsed = JSON.parse(answer.toString()) as { error?: string } | ({ error?: string } & D1QueryResult)[];
+      const failure = Array.isArray(parsed) ? parsed.find(({ error }) => error !== undefined) : parsed;
+      if (failure) throw d1Errors.sql({ text: failure.error });
+      return parsed as D1QueryResult[];
+    },
+    async size(id) {
+      const sizes = await Promise.all(filesOf(id).slice(0, 2).map((file) => stat(file).then(({ size }) => size, () => 0)));
+      return sizes.reduce((sum, size) => sum + size, 0);
+    },
+    delete: (id) => hosts.without(fileOf(id), async () => void (await Promise.all(filesOf(id).map((file) => rm(file, { force: true }))))),
+    close: () => hosts.close(),
+  };
+}

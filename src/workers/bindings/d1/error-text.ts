@@ -1,0 +1,66 @@
+import { sqlTokens } from "./sql-tokens.ts";
+
+// https://sqlite.org/rescode.html: the primary result codes by number.
+const PRIMARY = [
+  "OK", "ERROR", "INTERNAL", "PERM", "ABORT", "BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "CORRUPT", "NOTFOUND", "FULL",
+  "CANTOPEN", "PROTOCOL", "EMPTY", "SCHEMA", "TOOBIG", "CONSTRAINT", "MISMATCH", "MISUSE", "NOLFS", "AUTH", "FORMAT", "RANGE", "NOTADB",
+];
+
+// The extended codes of SQLITE_CONSTRAINT by their high byte.
+const CONSTRAINT = ["", "CHECK", "COMMITHOOK", "FOREIGNKEY", "FUNCTION", "NOTNULL", "PRIMARYKEY", "TRIGGER", "UNIQUE", "VTAB", "ROWID", "PINNED", "DATATYPE"];
+
+const CONSTRAINT_CODE = 19;
+const FULL_CODE = 13;
+
+/** Errors of node:sqlite carry SQLite's extended result code. */
+export const isSqliteError = (thrown: unknown): thrown is Error & { errcode: number } =>
+  thrown instanceof Error && "errcode" in thrown && typeof thrown.errcode === "number";
+
+export interface FailedSql {
+  sql: string;
+  /** What compiling a piece of SQL says, undefined when nothing. */
+  prepares(sql: string): string | undefined;
+  maxParameters: number;
+}
+
+/**
+ * The text the database server sends and workerd puts `D1_ERROR: ` before:
+ * `UNIQUE constraint failed: t.id: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
+ */
+export function errorText(error: Error & { errcode: number }, failed: FailedSql): string {
+  const primary = error.errcode & 0xff;
+  if (primary === FULL_CODE) return "Exceeded maximum DB size";
+  const extended = primary === CONSTRAINT_CODE ? CONSTRAINT[error.errcode >> 8] : undefined;
+  const offset = errorOffset(error.message, failed);
+  return `${error.message}${offset === undefined ? "" : ` at offset ${offset}`}: SQLITE_${PRIMARY[primary] ?? "ERROR"}${extended ? ` (extended: SQLITE_CONSTRAINT_${extended})` : ""}`;
+}
+
+// Messages that SQLite gives an offset, and in them what stands there.
+const LOCATED = [
+  /^(?:no such column|ambiguous column name|no such function|not authorized to use function): (.+)$/,
+  /^wrong number of arguments to function (.+)\(\)$/,
+  /^(?:table|view|index|trigger) (.+) already exists$/,
+  /^unrecognized token: "(.+)"$/s,
+];
+
+/**
+ * sqlite3_error_offset() is out of reach here: the byte where the blamed words stand first.
+ * A syntax error is placed exactly: it is at the first occurrence up to which the text alone already fails the same way.
+ */
+function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSql): number | undefined {
+  const tokens = [...sqlTokens(sql)];
+  const near = /^near "(.+)": syntax error$/s.exec(message)?.[1];
+  if (near !== undefined) {
+    const places = tokens.filter(({ text }) => text === near).slice(0, 32);
+    return bytesBefore(sql, places.length < 2 ? places[0] : places.find(({ start }) => prepares(sql.slice(0, start + near.length)) === message));
+  }
+  if (message === "too many SQL variables") return bytesBefore(sql, tokens.filter(({ kind }) => kind === "parameter")[maxParameters]);
+  const blamed = LOCATED.map((pattern) => pattern.exec(message)?.[1]).find((found) => found !== undefined);
+  if (blamed === undefined) return undefined;
+  const head = bare(blamed.split(".")[0]!);
+  return bytesBefore(sql, tokens.find(({ text }) => text === blamed || bare(text) === head));
+}
+
+const bytesBefore = (sql: string, token: { start: number } | undefined) => token && Buffer.byteLength(sql.slice(0, token.start));
+
+const bare = (name: string) => name.replace(/^["`[](.*)["`\]]$/s, "$1").toLowerCase();

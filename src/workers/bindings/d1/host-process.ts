@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
+import type { D1Limits } from "./limits.ts";
+
+/** A process that holds databases (host.ts). It does one thing at a time. */
+export interface HostProcess {
+  readonly pid: number | undefined;
+  /** Resolves with the answer; rejects when the process ends before it. Not to be called again before that. */
+  ask(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
+  /** Ends it whatever it is doing. What it had committed stays. */
+  kill(): void;
+  /** Lets it close its files and leave; kills it when that takes too long. */
+  end(): Promise<void>;
+  readonly ended: Promise<void>;
+}
+
+const HEAP_MB = 512;
+const LEAVE_WITHIN_MS = 5_000;
+const ERROR_TAIL = 4_096;
+
+// Compiled for publishing, the same module has the other extension.
+const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./host.ts" : "./host.js", import.meta.url));
+
+export function startHostProcess({ directory, limits, onLost }: { directory: string; limits: D1Limits; onLost(reason: string): void }): HostProcess {
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(limits)], {
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
+    // Nothing of the server's environment, and large sorts spill beside the databases instead of into a small /tmp.
+    env: { SQLITE_TMPDIR: directory },
+  });
+  const channel = child.stdio[3] as Duplex;
+  let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
+  let printed = "";
+  let wanted = false;
+
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
+  channel.on("data", createFrameReader((frame) => {
+    const { resolve } = waiting!;
+    waiting = undefined;
+    resolve(frame);
+  }));
+  channel.on("error", () => {}); // the exit tells
+  const ended = new Promise<void>((resolve) => {
+    const finish = (reason: string) => {
+      if (!wanted) onLost(`${reason}${printed ? `: ${printed.trim()}` : ""}`);
+      waiting?.reject(new Error(reason));
+      waiting = undefined;
+      resolve();
+    };
+    child.once("error", (error) => finish(error.message));
+    child.once("close", (code, signal) => finish(`the database process ended with ${signal ?? `code ${code}`}`));
+  });
+
+  const kill = () => {
+    wanted = true;
+    child.kill("SIGKILL");
+  };
+
+  return {
+    pid: child.pid,
+    ended,
+    kill,
+    ask: (header, body) =>
+      new Promise((resolve, reject) => {
+        waiting = { resolve, reject };
+        writeFrame(channel, header, body);
+      }),
+    async end() {
+      wanted = true;
+      channel.end();
+      const late = setTimeout(kill, LEAVE_WITHIN_MS);
+      await ended;
+      clearTimeout(late);
+    },
+  };
+}

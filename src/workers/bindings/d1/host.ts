@@ -1,0 +1,79 @@
+// The main module of a host process: it owns open databases and does what frames on descriptor 3 ask, one after the other.
+// A process and not a thread, because a query that never ends cannot be stopped inside a thread: terminating one waits for
+// SQLite to return, and Node offers neither sqlite3_interrupt() nor a progress handler. A process is killed, and WAL keeps what was committed.
+import { Socket } from "node:net";
+import { messageOf } from "../../../kernel/index.ts";
+import { openDatabase, type OpenDatabase, type RunOptions, type StatementInput } from "./database.ts";
+import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
+import type { D1Limits } from "./limits.ts";
+
+const MAX_OPEN = 100;
+const NOTHING = { header: {}, body: Buffer.alloc(0) };
+
+const limits = JSON.parse(process.argv[2]!) as D1Limits;
+const channel = new Socket({ fd: 3 });
+/** By file path, the least recently used first. */
+const open = new Map<string, OpenDatabase>();
+
+// The server is gone, or wants this process to end; the last answer is still written out.
+channel.on("end", () => {
+  for (const file of open.keys()) close(file);
+});
+channel.on("error", () => process.exit(1));
+channel.on("close", () => process.exit(0));
+channel.on("data", createFrameReader(({ header, body }) => {
+  const answer = header.op === "close" ? close(String(header.file)) : run(header, body);
+  writeFrame(channel, answer.header, answer.body);
+}));
+
+function run(header: Frame["header"], body: Buffer): { header: Record<string, unknown>; body: Buffer } {
+  let input: StatementInput[];
+  try {
+    input = parseStatements(body);
+  } catch (error) {
+    return { header: {}, body: Buffer.from(JSON.stringify({ success: false, error: messageOf(error) })) };
+  }
+  const file = String(header.file);
+  try {
+    const json = databaseAt(file).run(input, header.options as unknown as RunOptions);
+    return { header: {}, body: Buffer.from(json) };
+  } catch (error) {
+    // Not the SQL but the file or the machine: whatever state this connection is in, the next request starts with a fresh one.
+    close(file);
+    return { ...NOTHING, header: { fault: messageOf(error) } };
+  }
+}
+
+function databaseAt(file: string): OpenDatabase {
+  const database = open.get(file) ?? openDatabase(file, limits);
+  open.delete(file);
+  open.set(file, database);
+  if (open.size > MAX_OPEN) close(open.keys().next().value!);
+  return database;
+}
+
+function close(file: string) {
+  const database = open.get(file);
+  open.delete(file);
+  try {
+    database?.close();
+  } catch {
+    // A damaged file: there is nothing to keep.
+  }
+  return NOTHING;
+}
+
+/** `{sql, params}` or an array of them, as the D1 client of workerd sends them. */
+function parseStatements(body: Buffer): StatementInput[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString());
+  } catch {
+    throw new Error("The request is not JSON.");
+  }
+  const list = Array.isArray(parsed) ? parsed : [parsed];
+  for (const entry of list) {
+    if (typeof entry !== "object" || entry === null || typeof (entry as StatementInput).sql !== "string") throw new Error("Every statement needs its SQL as a string.");
+  }
+  return list as StatementInput[];
+}

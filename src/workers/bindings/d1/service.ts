@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { silentLog, systemClock, UserError, type Clock, type Log } from "../../../kernel/index.ts";
+import type { Binding } from "../../scripts/script.ts";
+import { readBody } from "../body.ts";
+import type { BindingService } from "../service.ts";
+import { createBookmarks } from "./bookmarks.ts";
+import type { D1Databases } from "./databases.ts";
+import { d1Errors } from "./errors.ts";
+import type { ResultsFormat } from "./results.ts";
+
+/** The header that carries a session's bookmark in both directions (workerd src/cloudflare/internal/d1-api.ts). */
+const BOOKMARK_HEADER = "x-cf-d1-session-commit-token";
+const OPEN_BRACKET = 0x5b;
+
+/** What `cloudflare-internal:d1-api` of workerd talks to: POST /query and /execute with `{sql, params}` or an array of them. */
+export function createD1Service({ databases, clock = systemClock, log = silentLog }: { databases: D1Databases; clock?: Clock; log?: Log }): BindingService<Extract<Binding, { type: "d1" }>> {
+  const bookmarkOf = createBookmarks(clock);
+
+  async function answer(request: IncomingMessage, id: string, signal: AbortSignal): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
+    const { pathname, searchParams } = new URL(request.url!, "http://d1");
+    // The client shows the status of a failed dump() and nothing else; 400 is what D1 sends since only its alpha could do this.
+    if (pathname === "/dump") return { status: 400, json: failure("dump() is not supported.") };
+    if (request.method !== "POST" || (pathname !== "/query" && pathname !== "/execute")) return { status: 404, json: failure(`No such endpoint: ${request.method} ${pathname}`) };
+    const { requestBytes } = databases.limits;
+    const body = await readBody(request, requestBytes);
+    if (!body) throw d1Errors.requestTooLarge({ requestBytes });
+    // Of the two that send arrays, batch() asks for /query and exec() for /execute.
+    const script = pathname === "/execute" && body[0] === OPEN_BRACKET;
+    const json = await databases.exchange(id, { format: formatOf(searchParams.get("resultsFormat")), script }, body, signal);
+    return { status: 200, json, bookmark: bookmarkOf(id) };
+  }
+
+  return {
+    async handle(request, response, { script, binding }) {
+      const gone = new AbortController();
+      response.once("close", () => gone.abort(new Error("the client has gone")));
+      let result: Awaited<ReturnType<typeof answer>>;
+      try {
+        result = await answer(request, binding.id, gone.signal);
+      } catch (error) {
+        if (gone.signal.aborted) return;
+        if (!(error instanceof UserError)) log.error({ err: error, script: script.name, binding: binding.name }, "d1: a request failed");
+        // The client takes every status alike and reads `error`.
+        result = { status: 200, json: failure((error instanceof UserError ? error : d1Errors.reset()).message) };
+      }
+      request.resume();
+      end(response, result);
+    },
+  };
+}
+
+function end(response: ServerResponse, { status, json, bookmark }: { status: number; json: string | Buffer; bookmark?: string }) {
+  const headers: Record<string, string | number> = { "content-type": "application/json", "content-length": Buffer.byteLength(json) };
+  if (bookmark !== undefined) headers[BOOKMARK_HEADER] = bookmark;
+  response.writeHead(status, headers).end(json);
+}
+
+const formatOf = (text: string | null): ResultsFormat => (text === "ROWS_AND_COLUMNS" || text === "NONE" ? text : "ARRAY_OF_OBJECTS");
+
+const failure = (error: string) => JSON.stringify({ success: false, error });

@@ -5,3 +5,7 @@ export { type ReadProjectOptions, readProject } from "./config/read.ts";
 export type { ModuleRule } from "./config/rules.ts";
 export { projectErrors } from "./errors.ts";
 export type { BuildSettings, Project, ReelpostSettings } from "./project.ts";
+export type { EnvUse } from "./check/env-uses.ts";
+export { explainException } from "./check/explain.ts";
+export { type Inspection, inspectProject } from "./check/inspect.ts";
+export { checkTypeDefinitions } from "./check/type-definitions.ts";

@@ -1,0 +1,92 @@
+import { maskSource } from "./mask.ts";
+
+/** A place where code reads a binding from its environment. */
+export interface EnvUse {
+  name: string;
+  file: string;
+  line: number;
+  column: number;
+  /** What is read from the binding there, `send` of `env.SEB.send(…)`; of a destructured name, everything the file reads from it. */
+  members: string[];
+}
+
+const NAME = String.raw`[A-Za-z_$][\w$]*`;
+
+/**
+ * Finds `env.NAME`, `env["NAME"]`, `this.env.NAME`, `const { NAME } = env` and a handler's `{ NAME }` in the place of env. It would rather
+ * overlook a use than report one that is none: a name whose absence the code provides for (`env.NAME?.x`, `if (env.NAME)`, a default), or
+ * that is called or assigned, is left out altogether, and so is a file that makes a variable named env of its own.
+ */
+export function findEnvUses(file: string, source: string): EnvUse[] {
+  const code = maskSource(source);
+  if (makesOwnEnv(code, source)) return [];
+  const inClass = /\bfrom\s*["']cloudflare:workers["']/.test(source);
+  const found = [...propertyUses(code, source, inClass), ...destructured(code, inClass)];
+  const optional = new Set(found.filter(({ provided }) => provided).map(({ name }) => name));
+  const at = placesOf(source);
+  return found
+    .filter(({ name }) => !optional.has(name) && !(name in Object.prototype))
+    .map(({ name, offset, members }) => ({ name, file, ...at(offset), members }))
+    .sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+interface Found {
+  name: string;
+  offset: number;
+  members: string[];
+  /** The code is ready for the binding to be missing, or means something else. */
+  provided: boolean;
+}
+
+// Not `x.env`, but `...env`.
+const ENV = (inClass: boolean) => String.raw`(?<![\w$])(?<!(?<!\.\.)\.\s*)${inClass ? String.raw`(?:this\s*\.\s*)?` : ""}env`;
+
+function* propertyUses(code: string, source: string, inClass: boolean): Generator<Found> {
+  for (const match of code.matchAll(new RegExp(String.raw`${ENV(inClass)}\s*(?:(\?)?\.\s*(${NAME})|\[\s*)`, "g"))) {
+    const end = match.index + match[0].length;
+    let name = match[2];
+    let after = end;
+    if (name === undefined) {
+      // The mask has blanked the string: it is read from the source, at the same place.
+      const quoted = new RegExp(String.raw`(["'])(${NAME})\1\s*\]`, "y");
+      quoted.lastIndex = match.index + match[0].trimEnd().length + (source.slice(match.index + match[0].trimEnd().length).match(/^\s*/)?.[0].length ?? 0);
+      const text = quoted.exec(source);
+      if (text === null) continue;
+      name = text[2]!;
+      after = quoted.lastIndex;
+    }
+    const rest = code.slice(after, after + 80);
+    const before = code.slice(Math.max(0, match.index - 40), match.index);
+    const provided = match[1] === "?" || /^\s*(?:\?|&&|\|\||[!=]==?|=(?!>)|\()/.test(rest) || /(?:!|\btypeof\s|\b(?:if|while)\s*\(\s*|&&\s*|\|\|\s*|\bdelete\s)$/.test(before);
+    const [, member] = new RegExp(String.raw`^\s*!?\s*\.\s*(${NAME})`).exec(rest) ?? [];
+    yield { name, offset: match.index, members: member === undefined ? [] : [member], provided };
+  }
+}
+
+const HANDLERS = "email|fetch|scheduled|queue|tail|trace|alarm|test";
+
+function* destructured(code: string, inClass: boolean): Generator<Found> {
+  const assigned = code.matchAll(new RegExp(String.raw`\b(?:const|let|var)\s*\{([^{}]*)\}\s*(?::[^=;]*)?=\s*${ENV(inClass)}\s*(?=[;\n)]|$)`, "gd"));
+  const parameter = code.matchAll(new RegExp(String.raw`\b(?:${HANDLERS})\b\s*(?::\s*(?:async\s*)?)?(?:function\s*)?\(\s*[^,(){}]+,\s*\{([^{}]*)\}`, "gd"));
+  for (const match of [...assigned, ...parameter]) {
+    const [start] = match.indices![1]!;
+    for (const part of match[1]!.matchAll(new RegExp(String.raw`(?:^|,)\s*(${NAME})\s*(?::\s*(${NAME}))?\s*(=)?`, "gd"))) {
+      const [, name, alias, standsIn] = part;
+      const members = [...code.matchAll(new RegExp(String.raw`(?<![\w$.])${(alias ?? name!).replaceAll("$", String.raw`\$`)}\s*!?\s*\.\s*(${NAME})`, "g"))].map(([, member]) => member!);
+      yield { name: name!, offset: start + part.indices![1]![0], members: [...new Set(members)], provided: standsIn !== undefined };
+    }
+  }
+}
+
+function makesOwnEnv(code: string, source: string): boolean {
+  if (/\b(?:const|let|var)\s+env\b|\bimport\s+(?:\*\s+as\s+)?env\b/.test(code)) return true;
+  const imported = /\bimport\s*\{[^{}]*\benv\b[^{}]*\}\s*from\s*["']([^"']*)["']/.exec(source);
+  return imported !== null && imported[1] !== "cloudflare:workers";
+}
+
+function placesOf(source: string): (offset: number) => { line: number; column: number } {
+  return (offset) => {
+    const before = source.slice(0, offset);
+    return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
+  };
+}

@@ -1,0 +1,46 @@
+import { relative } from "node:path";
+import type { ThrownException } from "../../runtime/port.ts";
+import { hasNodeCompat } from "../config/compatibility.ts";
+import type { Project } from "../project.ts";
+import type { EnvUse } from "./env-uses.ts";
+import { howToDeclare } from "./unknown-bindings.ts";
+
+/**
+ * What a newcomer needs to know about an exception of the worker's code, as one or a few lines; undefined when the exception speaks for
+ * itself. `unknown` are the uses that `inspectProject` found.
+ */
+export function explainException(exception: Pick<ThrownException, "name" | "message" | "stack">, project: Project, unknown: readonly EnvUse[] = []): string | undefined {
+  return missingBinding(exception, project, unknown) ?? invalidDestination(exception.message, project) ?? missingNode(exception, project);
+}
+
+function missingBinding({ message, stack = "" }: Pick<ThrownException, "message" | "stack">, project: Project, unknown: readonly EnvUse[]): string | undefined {
+  const [, member] = /^Cannot read properties of undefined \(reading '([^']+)'\)/.exec(message) ?? [];
+  const [, global] = /^([\w$]+) is not defined/.exec(message) ?? [];
+  if (project.bindings.some(({ name }) => name === global)) return `${global} is a binding, and bindings are read from the environment.\nFix: Write env.${global}.`;
+  if (member === undefined) return undefined;
+  const candidates = unknown.filter((use) => use.members.includes(member));
+  const top = /^\s+at .*$/m.exec(stack)?.[0] ?? "";
+  const use = candidates.find(({ file, line }) => top.includes(`${relative(project.root, file)}:${line}:`)) ?? (new Set(candidates.map(({ name }) => name)).size === 1 ? candidates[0] : undefined);
+  if (use === undefined) return undefined;
+  const members = unknown.filter(({ name }) => name === use.name).flatMap((other) => other.members);
+  return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, and the configuration declares no "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
+}
+
+function invalidDestination(message: string, project: Project): string | undefined {
+  const file = relative(project.root, project.configFile);
+  if (/destination address not verified|invalid destination/i.test(message)) return `Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in ${file}.`;
+  if (/^(Error: )?destination address is invalid/i.test(message)) return "Invalid destination: this is not an e-mail address.\nFix: Give forward() one plain address, such as someone@example.com.";
+  const [, direction] = /\bemail (to|from) .+ not allowed/i.exec(message) ?? [];
+  if (direction === undefined) return undefined;
+  return direction.toLowerCase() === "to"
+    ? `The send_email binding does not allow this recipient.\nFix: Add it to destination_address or allowed_destination_addresses of the binding in ${file}, or use a binding without them.`
+    : `The send_email binding does not allow this sender.\nFix: Add it to allowed_sender_addresses of the binding in ${file}.`;
+}
+
+function missingNode({ message }: Pick<ThrownException, "message">, project: Project): string | undefined {
+  const missing = /No such module "(node:[^"]+)"/.exec(message)?.[1] ?? /^(Buffer|process|global|setImmediate|__dirname|__filename) is not defined/.exec(message)?.[1];
+  if (missing === undefined) return undefined;
+  const what = `The worker uses ${missing} of Node, which this runtime does not have `;
+  if (!hasNodeCompat(project)) return `${what}without Node compatibility.\nFix: Add "nodejs_compat" to compatibility_flags.`;
+  return `${what}at the compatibility date ${project.compatibilityDate}.\nFix: Move compatibility_date to a later date, or use a package that does not need it.`;
+}

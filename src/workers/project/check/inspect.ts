@@ -1,0 +1,19 @@
+import type { Problem } from "../../../kernel/config/index.ts";
+import type { ProjectBuild } from "../bundle/bundler.ts";
+import type { Project } from "../project.ts";
+import type { EnvUse } from "./env-uses.ts";
+import { checkTypeDefinitions } from "./type-definitions.ts";
+import { findUnknownBindings, unknownBindingProblems } from "./unknown-bindings.ts";
+
+export interface Inspection {
+  /** Of the configuration, the build, the bindings and the type definitions. */
+  warnings: Problem[];
+  /** For `explainException`. */
+  unknownBindings: EnvUse[];
+}
+
+/** Everything worth telling before the worker runs. */
+export async function inspectProject(project: Project, build: Pick<ProjectBuild, "warnings" | "sources">): Promise<Inspection> {
+  const [unknownBindings, types] = await Promise.all([findUnknownBindings(project, build.sources), checkTypeDefinitions(project)]);
+  return { warnings: [...project.warnings, ...build.warnings, ...unknownBindingProblems(project, unknownBindings), ...types], unknownBindings };
+}

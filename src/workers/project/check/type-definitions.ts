@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { type Problem, parseDocument, valueAt } from "../../../kernel/config/index.ts";
+import { exists } from "../config/find.ts";
+import type { Project } from "../project.ts";
+
+const PACKAGE = "@cloudflare/workers-types";
+const INSTALL = `npm i -D ${PACKAGE}`;
+
+/**
+ * Whether an editor and tsc will know Request, KVNamespace and the rest: the seed of most "type errors" of a new project is a missing package
+ * or a tsconfig.json that does not name it. Says nothing to projects in plain JavaScript.
+ */
+export async function checkTypeDefinitions(project: Project): Promise<Problem[]> {
+  const tsconfig = project.build.tsconfig ?? join(project.root, "tsconfig.json");
+  const named = await namedTypes(tsconfig);
+  if (named === undefined && !/\.[cm]?tsx?$/.test(project.main)) return [];
+  if (await hasRuntimeTypes(project.root)) return [];
+  const installed = await isInstalled(project.root);
+  if (named === undefined) {
+    if (installed) return [];
+    return [{ severity: "warning", file: project.main, message: "type definitions of the runtime are missing: editors and tsc will not know what a worker is given", fix: INSTALL }];
+  }
+  const problems: Problem[] = [];
+  if (!installed) problems.push({ severity: "warning", file: tsconfig, message: `type definitions of the runtime are missing: ${PACKAGE} is not installed`, fix: INSTALL });
+  if (!named.types.some((name) => name === PACKAGE || name.startsWith(`${PACKAGE}/`))) {
+    problems.push({ severity: "warning", file: tsconfig, ...named.place, message: `type definitions of the runtime are not used: "types" does not name ${PACKAGE}`, fix: `add "types": ["${PACKAGE}"] to "compilerOptions"` });
+  }
+  return problems;
+}
+
+interface NamedTypes {
+  types: string[];
+  place: { line?: number; column?: number };
+}
+
+/** `compilerOptions.types` of the file, or of what it extends; undefined when there is no tsconfig. */
+async function namedTypes(file: string, depth = 0): Promise<NamedTypes | undefined> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  const document = parseDocument(file, text);
+  const types = valueAt(document.value, ["compilerOptions", "types"]);
+  const place = document.locate(["compilerOptions"], "name");
+  if (Array.isArray(types)) return { types: types.filter((name) => typeof name === "string"), place };
+  const above = valueAt(document.value, ["extends"]);
+  const parents = (Array.isArray(above) ? above : [above]).filter((parent): parent is string => typeof parent === "string" && /^\.{0,2}\//.test(parent));
+  for (const parent of depth < 8 ? parents.toReversed() : []) {
+    const path = resolve(dirname(file), parent);
+    const inherited = (await namedTypes(path, depth + 1)) ?? (await namedTypes(`${path}.json`, depth + 1));
+    if (inherited !== undefined && inherited.types.length > 0) return { types: inherited.types, place };
+  }
+  return { types: [], place };
+}
+
+async function isInstalled(from: string): Promise<boolean> {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (await exists(join(folder, "node_modules", PACKAGE, "package.json"))) return true;
+    if (folder === dirname(folder)) return false;
+  }
+}
+
+/** `wrangler types` writes the definitions of the whole runtime into the project; then no package is needed. */
+async function hasRuntimeTypes(root: string): Promise<boolean> {
+  const text = await readFile(join(root, "worker-configuration.d.ts"), "utf8").catch(() => "");
+  return text.includes("interface ForwardableEmailMessage");
+}

@@ -1,0 +1,55 @@
+import { readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { type Problem, nearest } from "../../../kernel/config/index.ts";
+import type { Project } from "../project.ts";
+import { type EnvUse, findEnvUses } from "./env-uses.ts";
+
+/** Sources beyond these bounds are generated code; nobody reads a warning about them. */
+const MAX_SOURCES = 500;
+const MAX_SOURCE_LENGTH = 512 * 1024;
+
+/** Every place where the project's own sources read a name from env that the configuration does not declare. */
+export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
+  const declared = new Set(project.bindings.map(({ name }) => name));
+  const uses = await Promise.all(sources.slice(0, MAX_SOURCES).map(async (file) => {
+    const size = await stat(file).then((found) => found.size, () => Infinity);
+    return size > MAX_SOURCE_LENGTH ? [] : findEnvUses(file, await readFile(file, "utf8").catch(() => ""));
+  }));
+  return uses.flat().filter(({ name }) => !declared.has(name));
+}
+
+/** One warning a name, at its first use. */
+export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]): Problem[] {
+  const byName = Map.groupBy(uses, ({ name }) => name);
+  return [...byName.values()].map((places): Problem => {
+    const [first] = places;
+    const more = places.length === 1 ? "" : `, here and in ${places.length - 1} other place${places.length === 2 ? "" : "s"}`;
+    return { severity: "warning", file: first!.file, line: first!.line, column: first!.column, message: `Binding not found: the code reads env.${first!.name}${more}, and the configuration declares no "${first!.name}"`, fix: howToDeclare(project, first!.name, places.flatMap(({ members }) => members)) };
+  });
+}
+
+/** The nearest declared name, and what to add to which file. */
+export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
+  const near = nearest(name, project.bindings.map((binding) => binding.name));
+  const snippet = snippetFor(project, name, members);
+  return near === undefined ? snippet : `did you mean env.${near}? Otherwise ${snippet}`;
+}
+
+const METHODS: [field: "send_email" | "kv_namespaces" | "r2_buckets" | "d1_databases", methods: RegExp][] = [
+  ["send_email", /^send$/],
+  ["d1_databases", /^(prepare|batch|exec|dump|withSession)$/],
+  ["r2_buckets", /^(head|createMultipartUpload|resumeMultipartUpload)$/],
+  ["kv_namespaces", /^(getWithMetadata|get|put|list|delete)$/],
+];
+
+function snippetFor(project: Project, name: string, members: readonly string[]): string {
+  const file = basename(project.configFile);
+  // get, put, list and delete are common to KV and R2: a name often tells them apart.
+  const field = /bucket|r2/i.test(name) ? "r2_buckets" : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
+  if (field === undefined) return project.configFile.endsWith(".toml") ? `add to ${file}, under [vars]: ${name} = "…"; or, for a secret, to .dev.vars: ${name}=…` : `add to "vars" in ${file}: "${name}": "…"; or, for a secret, to .dev.vars: ${name}=…`;
+  const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+  const entry = { send_email: { name }, kv_namespaces: { binding: name, id }, r2_buckets: { binding: name, bucket_name: id }, d1_databases: { binding: name, database_id: id } }[field];
+  const pairs = Object.entries(entry);
+  if (project.configFile.endsWith(".toml")) return `add to ${file}:\n[[${field}]]\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+  return `add to ${file}:\n"${field}": [{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }]`;
+}

@@ -9,3 +9,5 @@ export type { EnvUse } from "./check/env-uses.ts";
 export { explainException } from "./check/explain.ts";
 export { type Inspection, inspectProject } from "./check/inspect.ts";
 export { checkTypeDefinitions } from "./check/type-definitions.ts";
+export { TYPES_FILE, generateTypes } from "./types/generate.ts";
+export { type WrittenTypes, writeTypes } from "./types/write.ts";

@@ -19,6 +19,8 @@ export interface Project {
   compatibilityFlags: string[];
   /** send_email, KV, R2, D1, vars, secrets. A name appears once; ids are those of local development (`preview_id` before `id`). */
   bindings: Binding[];
+  /** `secrets.required`: declared, whether or not .dev.vars has a value for them. */
+  requiredSecrets: string[];
   limits: ScriptLimits | undefined;
   build: BuildSettings;
   /** `dev.port` and `dev.ip`. */

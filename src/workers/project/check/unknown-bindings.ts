@@ -10,7 +10,7 @@ const MAX_SOURCE_LENGTH = 512 * 1024;
 
 /** Every place where the project's own sources read a name from env that the configuration does not declare. */
 export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
-  const declared = new Set(project.bindings.map(({ name }) => name));
+  const declared = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
   const uses = await Promise.all(sources.slice(0, MAX_SOURCES).map(async (file) => {
     const size = await stat(file).then((found) => found.size, () => Infinity);
     return size > MAX_SOURCE_LENGTH ? [] : findEnvUses(file, await readFile(file, "utf8").catch(() => ""));

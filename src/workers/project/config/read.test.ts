@@ -80,6 +80,7 @@ test("a file with every field becomes a project", async (t) => {
       { type: "secret_text", name: "TOKEN", text: "s3cret" },
       { type: "secret_text", name: "OTHER", text: "x y" },
     ],
+    requiredSecrets: [],
     limits: { cpuMs: 50 },
     build: { rules: [{ type: "Text", globs: ["**/*.md"], fallthrough: true }], define: { FLAG: "true" }, alias: { x: "./src/x.ts" }, minify: true, noBundle: false, tsconfig: join(root, "tsconfig.json"), jsxFactory: undefined, jsxFragment: undefined },
     dev: { port: 9999, ip: "127.0.0.1" },

@@ -56,6 +56,7 @@ export async function readProject({ cwd, config, environment, clock }: ReadProje
     compatibilityDate: verdict.kind === "newer" ? verdict.use : date,
     compatibilityFlags: fields.compatibility_flags ?? [],
     bindings: makeBindings(fields, name, secrets),
+    requiredSecrets: fields.secrets?.required ?? [],
     limits: fields.limits?.cpu_ms === undefined ? undefined : { cpuMs: fields.limits.cpu_ms },
     build: buildSettings(fields, checked.value, root),
     dev: definedOnly({ port: checked.value.dev?.port, ip: checked.value.dev?.ip }),

@@ -1,0 +1,72 @@
+import { relative, sep } from "node:path";
+import type { Binding } from "../../scripts/script.ts";
+import { IDENTIFIER } from "../config/schema.ts";
+import type { Project } from "../project.ts";
+
+export const TYPES_FILE = "worker-configuration.d.ts";
+
+/** Literals longer than this help nobody; the type is string then. */
+const MAX_LITERAL = 200;
+
+/**
+ * The text of `worker-configuration.d.ts`: an `Env` with every binding, global and in the namespace that `cloudflare:workers` reads. A variable's
+ * type is its value in any of `variants` (the same worker in other environments); a secret is a string.
+ */
+export function generateTypes(project: Project, variants: readonly Project[] = []): string {
+  const unset = project.requiredSecrets.filter((name) => !project.bindings.some((binding) => binding.name === name));
+  const bindings: Binding[] = [...project.bindings, ...unset.map((name): Binding => ({ type: "secret_text", name, text: "" }))];
+  const members = bindings.map((binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants)};`);
+  const source = relative(project.root, project.configFile).split(sep).join("/");
+  return `// Made from ${source} by \`reelpost types\`; changes made here are lost.
+declare namespace Cloudflare {
+  interface Env {
+${members.join("\n")}${members.length === 0 ? "" : "\n"}  }
+}
+interface Env extends Cloudflare.Env {}
+`;
+}
+
+const propertyName = (name: string) => (IDENTIFIER.test(name) ? name : JSON.stringify(name));
+
+function typeOf(binding: Binding, variants: readonly Project[]): string {
+  switch (binding.type) {
+    case "send_email":
+      return "SendEmail";
+    case "kv_namespace":
+      return "KVNamespace";
+    case "r2_bucket":
+      return "R2Bucket";
+    case "d1":
+      return "D1Database";
+    case "secret_text":
+      return "string";
+    case "plain_text":
+    case "json": {
+      const same = variants.flatMap(({ bindings }) => bindings.filter(({ name }) => name === binding.name));
+      return union([binding, ...same].map((each) => (each.type === "plain_text" ? literal(each.text) : each.type === "json" ? shapeOf(each.json) : "string")));
+    }
+  }
+}
+
+const literal = (text: string) => (text.length > MAX_LITERAL ? "string" : JSON.stringify(text));
+
+/** A union takes in its members: with `string` in it, the literals say nothing more. */
+function union(types: readonly string[]): string {
+  const distinct = [...new Set(types)];
+  const wide = distinct.filter((type) => ["string", "number", "boolean"].includes(type));
+  const narrow = distinct.filter((type) => !(wide.includes("string") && /^"(?:[^"\\]|\\.)*"$/.test(type)) && !(wide.includes("number") && /^-?\d/.test(type)));
+  return narrow.join(" | ");
+}
+
+/** The type of a JSON value: literals for what is single, a union for what a list holds. */
+function shapeOf(value: unknown, depth = 0): string {
+  if (value === null || typeof value === "boolean" || typeof value === "number") return String(value);
+  if (typeof value === "string") return literal(value);
+  if (depth > 20) return "unknown";
+  if (Array.isArray(value)) {
+    const element = union(value.map((inner) => shapeOf(inner, depth + 1)));
+    return value.length === 0 ? "unknown[]" : `(${element})[]`;
+  }
+  const fields = Object.entries(value as object).map(([name, inner]) => `${propertyName(name)}: ${shapeOf(inner, depth + 1)}`);
+  return fields.length === 0 ? "Record<string, never>" : `{ ${fields.join("; ")} }`;
+}

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { chmodSync } from "node:fs";
+import type { Socket } from "node:net";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { readJson, sendError } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
@@ -25,7 +26,7 @@ const MAX_HEADER_BYTES = 256 * 1024;
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** Serves the bindings of one worker process, and takes its tail. The table of what may be called is fixed when the process starts. */
-export async function startBindingServer({ script, services, socket, onTail, onActivity, log }: BindingServerOptions): Promise<Server> {
+export async function startBindingServer({ script, services, socket, onTail, onActivity, log }: BindingServerOptions): Promise<SocketServer> {
   const table = new Map<string, Handle>(script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]));
   table.set(TAIL_SERVICE, async (request, response) => {
     const items = (await readJson(request, TAIL_LIMIT)) as TraceItem[];
@@ -59,11 +60,28 @@ function handlerOf(binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket
   }
 }
 
+/** A server on a unix socket whose end is at once: also for connections that became WebSockets and tunnels, which http.Server forgets. */
+export interface SocketServer {
+  readonly http: Server;
+  close(): void;
+}
+
 /** An HTTP server on a unix socket that the worker process, whoever it runs as, can connect to: its folder is closed to everyone else. */
-export async function listen(socket: string, options: { maxHeaderSize?: number; requireHostHeader?: boolean }, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<Server> {
+export async function listen(path: string, options: { maxHeaderSize?: number; requireHostHeader?: boolean }, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<SocketServer> {
   // workerd keeps its connections; the server must not close one at the moment it is used again.
-  const server = createServer({ ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true }, handler);
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socket, resolve));
-  chmodSync(socket, 0o666);
-  return server;
+  const http = createServer({ ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true }, handler);
+  const open = new Set<Socket>();
+  http.on("connection", (socket: Socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => http.once("error", reject).listen(path, resolve));
+  chmodSync(path, 0o666);
+  return {
+    http,
+    close() {
+      http.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
 }

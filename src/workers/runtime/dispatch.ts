@@ -1,9 +1,9 @@
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../kernel/index.ts";
 import type { EmailOutcome, InboundMail } from "./port.ts";
-import { META_HEADER } from "./inside/shared.ts";
+import { META_HEADER, META_IN_BODY } from "./inside/shared.ts";
 import { DISPATCH_HEADER } from "./tail-items.ts";
 
 /** What the mail entrypoint answers. */
@@ -18,9 +18,11 @@ export interface DispatchClient {
 /** Answers are small: an outcome and a stack. */
 const ANSWER_LIMIT = 1024 * 1024;
 
-/** A message's description travels in a header up to this many characters; past it, at the front of the body. */
-const META_IN_HEADER = 32 * 1024;
-const NOTHING = Buffer.alloc(0);
+/**
+ * A message up to this many octets goes along with its dispatch; a longer one is fetched by the worker when it is read, since many are only
+ * forwarded. workerd takes in 64 KiB of a body that nobody reads and then hangs up, which the shorter ones must not run into.
+ */
+const ALONG = 48 * 1024;
 
 /** JSON in ASCII, fit for a header. */
 const asciiJson = (value: unknown) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -33,13 +35,15 @@ export function createDispatchClient({ socketPath, concurrency }: { socketPath: 
   return {
     async send(id, token, mail, signal) {
       const meta = asciiJson({ token, from: mail.from, to: mail.to, rawSize: mail.rawSize, headers: mail.headers, canBeForwarded: mail.canBeForwarded });
-      const inHeader = meta.length <= META_IN_HEADER;
-      const prefix = inHeader ? NOTHING : Buffer.from(meta, "latin1");
-      const headers = { host: "mail", [DISPATCH_HEADER]: id, [META_HEADER]: inHeader ? meta : meta.length, "content-length": prefix.length + mail.rawSize };
+      const along = mail.rawSize + meta.length <= ALONG;
+      const body = along ? await bytesOf(mail.raw()) : Buffer.from(meta, "latin1");
+      const headers = { host: "mail", [DISPATCH_HEADER]: id, [META_HEADER]: along ? meta : META_IN_BODY, "content-length": body.length };
       for (let attempt = 1; ; attempt++) {
         const request = httpRequest({ socketPath, agent, method: "POST", path: "/", headers, signal });
         try {
-          return await exchange(request, prefix, mail);
+          const responded = new Promise<IncomingMessage>((resolve, reject) => request.once("response", resolve).once("error", reject));
+          request.end(body);
+          return await readAnswer(await responded);
         } catch (err) {
           // A kept connection that the other side closed at the same moment: the request was never read.
           const stale = request.reusedSocket && (err as NodeJS.ErrnoException).code === "ECONNRESET" && attempt === 1;
@@ -51,19 +55,7 @@ export function createDispatchClient({ socketPath, concurrency }: { socketPath: 
   };
 }
 
-async function exchange(request: ReturnType<typeof httpRequest>, prefix: Buffer, mail: InboundMail): Promise<Answer> {
-  const responded = new Promise<IncomingMessage>((resolve, reject) => request.once("response", resolve).once("error", reject));
-  responded.catch(() => {});
-  const raw = mail.raw();
-  if (raw instanceof Readable) {
-    if (prefix.length > 0) request.write(prefix);
-    // A handler may answer without reading the message; what is left of it then has nowhere to go.
-    pipeline(raw, request).catch(() => {});
-  } else {
-    request.end(prefix.length > 0 ? Buffer.concat([prefix, raw]) : raw);
-  }
-  return readAnswer(await responded);
-}
+const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> => (raw instanceof Readable ? buffer(raw) : raw);
 
 async function readAnswer(response: IncomingMessage): Promise<Answer> {
   let body = "";
@@ -77,6 +69,6 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   } catch (err) {
     throw new Error(`unreadable answer from the worker: ${messageOf(err)}`, { cause: err });
   }
-  // workerd's own 500: the handler's promise can never resolve, or its module could not be run.
-  return { outcome: "exception", exception: { name: "Error", message: body.trim() || `the worker answered with status ${response.statusCode}` } };
+  // workerd's own 500, which says nothing; the reason comes with the tail.
+  return { outcome: "exception" };
 }

@@ -9,8 +9,8 @@ export interface LiveInvocation {
   readonly id: string;
   /** The answer is known; logs may still come. */
   settle(outcome: Outcome | EmailOutcome, status?: number): void;
-  /** Resolves when everything is over. */
-  readonly ended: Promise<void>;
+  /** Resolves with the whole record when everything is over. */
+  readonly ended: Promise<Invocation>;
 }
 
 export interface Invocations {
@@ -34,8 +34,9 @@ interface Pending {
   settled: boolean;
   tailed: boolean;
   lingering: boolean;
+  tailOutcome: Outcome["outcome"] | undefined;
   timer: NodeJS.Timeout | undefined;
-  finish: () => void;
+  finish: (record: Invocation) => void;
 }
 
 /** Joins what the caller saw of an invocation with what workerd's tail says; the tail may come before the answer. */
@@ -49,8 +50,12 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
     if (!entry.settled || !entry.tailed) return;
     pending.delete(id);
     clearTimeout(entry.timer);
-    emit(entry.record);
-    entry.finish();
+    const { record } = entry;
+    if (record.outcome === "ok" && entry.tailOutcome !== undefined) record.outcome = entry.tailOutcome;
+    // workerd answers for a handler of its own that failed; only the tail knows why.
+    if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
+    emit(record);
+    entry.finish(record);
     if (entry.lingering || --holding > 0) return;
     for (const tell of onDrained) tell();
     onDrained = [];
@@ -61,8 +66,8 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
       const id = (counter++).toString(36);
       const startedAt = clock.now();
       const record: Invocation = { script, version, event, outcome: "ok", startedAt: new Date(startedAt), wallMs: 0, logs: [], exceptions: [] };
-      const { promise: ended, resolve: finish } = Promise.withResolvers<void>();
-      const entry: Pending = { record, settled: false, tailed: false, lingering, timer: undefined, finish };
+      const { promise: ended, resolve: finish } = Promise.withResolvers<Invocation>();
+      const entry: Pending = { record, settled: false, tailed: false, lingering, tailOutcome: undefined, timer: undefined, finish };
       pending.set(id, entry);
       if (!lingering) holding++;
       return {
@@ -91,6 +96,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
         }
         entry.record.logs.push(...logsOf(item));
         entry.record.exceptions.push(...exceptionsOf(item, mapStack));
+        if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = outcomeOf(item);
         entry.tailed = true;
         finishIfOver(id!, entry);
       }
@@ -100,7 +106,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
     },
     drained: () => (holding === 0 ? Promise.resolve() : new Promise((resolve) => void onDrained.push(resolve))),
     abandon() {
-      for (const [id, entry] of [...pending]) {
+      for (const [id, entry] of pending) {
         entry.tailed = true;
         finishIfOver(id, entry);
       }

@@ -1,25 +1,32 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { UserError, messageOf, type Ids, type Log } from "../../kernel/index.ts";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
 import { readJson, sendError, sendJson } from "../bindings/http.ts";
-import type { MailActions } from "./port.ts";
+import type { InboundMail, MailActions } from "./port.ts";
 
 /**
  * The messages whose handlers are running. Code gets at the actions of a message by its token alone, which exists only inside that
  * one dispatch and dies with it: a worker can act for no message but its own live one.
  */
 export interface LiveMessages {
-  open(actions: MailActions): string;
+  open(message: LiveMessage): string;
   close(token: string): void;
   /** Answers a request to the actions host. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+export interface LiveMessage {
+  mail: InboundMail;
+  actions: MailActions;
 }
 
 /** 25 MiB of attachments in base64 and JSON, and something over: the mail room applies the exact limits. */
 const BUILT_LIMIT = 36 * 1024 * 1024;
 
 export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMessages {
-  const live = new Map<string, MailActions>();
+  const live = new Map<string, LiveMessage>();
 
   async function act(actions: MailActions, request: IncomingMessage): Promise<EmailSendResult> {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://actions");
@@ -37,18 +44,27 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
     }
   }
 
+  async function sendRaw(mail: InboundMail, response: ServerResponse) {
+    const raw = mail.raw();
+    response.writeHead(200, { "content-type": "message/rfc822", "content-length": mail.rawSize });
+    if (!(raw instanceof Readable)) return void response.end(raw);
+    // The worker may stop reading; that is its right.
+    await pipeline(raw, response).catch(() => {});
+  }
+
   return {
-    open(actions) {
+    open(message) {
       const token = ids.token(18);
-      live.set(token, actions);
+      live.set(token, message);
       return token;
     },
     close: (token) => void live.delete(token),
     async handle(request, response) {
-      const actions = live.get(String(request.headers["x-reelpost-message"]));
-      if (actions === undefined) return sendJson(response, 410, { error: "This message can no longer be forwarded or answered: its event has ended" });
+      const message = live.get(String(request.headers["x-reelpost-message"]));
+      if (message === undefined) return sendJson(response, 410, { error: "This message can no longer be forwarded or answered: its event has ended" });
       try {
-        sendJson(response, 200, await act(actions, request));
+        if (request.url === "/raw") return await sendRaw(message.mail, response);
+        sendJson(response, 200, await act(message.actions, request));
       } catch (err) {
         if (!(err instanceof UserError)) log.error({ err }, `message action failed: ${messageOf(err)}`);
         sendError(response, err);

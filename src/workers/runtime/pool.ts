@@ -22,14 +22,20 @@ export interface RuntimeOptions {
   maxProcesses?: number;
   /** A process without work for this long ends. Default 5 minutes. */
   idleMs?: number;
+  /** How long a message waits for a process to come free when `maxProcesses` are at work. Default 10 s. */
+  roomMs?: number;
   /** Messages one worker handles at once; more wait. Default 64. */
   concurrency?: number;
   /** Whom worker processes run as; default `nobody` when the server is root. */
   identity?: Identity;
 }
 
+/** At shutdown, handlers get this long to finish; a sender whose message is cut off sends it again. */
+const CLOSE_GRACE_MS = 8000;
+const ROOM_CHECK_MS = 100;
+
 /** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
-export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, idleMs = 300_000, concurrency = 64, identity }: RuntimeOptions): WorkerRuntime {
+export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, identity }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
   const listeners = new Set<(invocation: Invocation) => void>();
   const launcher = createLauncher({ log, ...(identity && { identity }) });
@@ -53,18 +59,24 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
 
   const idleTimer = setInterval(() => {
     for (const slot of slots.values()) {
-      if (slot.current !== undefined && isIdle(slot.current) && clock.now() - slot.current.lastUsed >= idleMs) void slot.rest();
+      if (slot.current !== undefined && isIdle(slot.current) && performance.now() - slot.current.lastUsed >= idleMs) void slot.rest();
     }
   }, Math.min(idleMs, 5000)).unref();
 
-  /** Makes room for one more process. */
+  /** Makes room for one more process; when all are at work, waits a while for the first that is not. */
   async function beforeStart() {
-    if (closed) throw workerErrors.closing();
-    const up = [...slots.values()].filter((slot) => slot.current !== undefined);
-    if (up.length < maxProcesses) return;
-    const [victim] = up.filter((slot) => isIdle(slot.current!)).sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
-    if (victim === undefined) throw workerErrors.tooManyProcesses({ count: maxProcesses });
-    await victim.rest();
+    const patience = AbortSignal.timeout(roomMs);
+    for (;;) {
+      if (closed) throw workerErrors.closing();
+      const up = [...slots.values()].filter((slot) => slot.current !== undefined);
+      if (up.length < maxProcesses) return;
+      const [victim] = up.filter((slot) => isIdle(slot.current!)).sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
+      if (victim !== undefined) return victim.rest();
+      if (patience.aborted) throw workerErrors.tooManyProcesses({ count: maxProcesses });
+      await Promise.race([...up.map((slot) => slot.current!.drained()), clock.sleep(ROOM_CHECK_MS, patience).catch(() => {})]);
+      // What is left may be open WebSockets, which are drained by definition: never more than one look a turn.
+      await clock.sleep(1, patience).catch(() => {});
+    }
   }
 
   async function processOf(name: string): Promise<WorkerProcess | Outcome> {
@@ -121,7 +133,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     async close() {
       closed = true;
       clearInterval(idleTimer);
-      await Promise.all([...slots.values()].map((slot) => slot.rest()));
+      await Promise.all([...slots.values()].map((slot) => slot.rest(CLOSE_GRACE_MS)));
       folders.close();
       launcher.close();
     },

@@ -70,6 +70,8 @@ export interface Invocation extends Outcome {
     | { kind: "email"; id: string; from: string; to: string; rawSize: number }
     | { kind: "fetch"; method: string; url: string; status?: number }
     | { kind: "other"; name: string };
+  /** The reason a message was refused with, by setReject(). */
+  rejected?: string;
   startedAt: Date;
   wallMs: number;
   logs: { level: "debug" | "log" | "info" | "warn" | "error"; at: Date; message: unknown[] }[];

@@ -13,7 +13,7 @@ export interface Slot {
   /** Starts the new version beside the old one, then switches; the old one finishes what it holds. */
   swap(script: WorkerScript): Promise<void>;
   /** Ends the process; the next call starts it again. */
-  rest(): Promise<void>;
+  rest(graceMs?: number): Promise<void>;
 }
 
 /** A handler may run for as long as its wall time, and waitUntil() work for 30 s more. */
@@ -91,10 +91,10 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
         return process;
       });
     },
-    async rest() {
+    async rest(graceMs = DRAIN_MS) {
       const old = current;
       current = undefined;
-      await old?.stop(DRAIN_MS);
+      await old?.stop(graceMs);
     },
   };
 }

@@ -1,10 +1,10 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { WorkerScript } from "../scripts/script.ts";
-import { startBindingServer } from "./binding-server.ts";
+import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
 import { createDispatchClient } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
@@ -39,7 +39,7 @@ export interface WorkerProcess {
   readonly pid: number;
   /** Invocations that have not ended, open WebSockets included. */
   readonly busy: number;
-  /** When the last invocation began or ended, in ms since the epoch. */
+  /** When the last invocation began or ended, by the clock of performance.now(). */
   readonly lastUsed: number;
   /** False from the moment its end is decided: it must not be given anything more. */
   readonly alive: boolean;
@@ -49,6 +49,8 @@ export interface WorkerProcess {
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Resolves when nothing runs but open WebSockets. */
+  drained(): Promise<void>;
   /** Lets what runs finish, at most `graceMs`, then ends the process. */
   stop(graceMs: number): Promise<void>;
 }
@@ -63,14 +65,14 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   const mapStack = createStackMapper(script);
   const invocations = createInvocations({ script: script.name, version: script.version, mapStack, emit });
   const running = new Set<{ chargedMs: number }>();
-  let lastUsed = Date.now();
+  let lastUsed = performance.now();
   let retired = false;
   let death: Outcome | undefined;
 
   const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
   const { files } = generateConfig(script, inside, names, limits.heapMb);
   const folder = folders.create(files);
-  const servers: Server[] = [];
+  const servers: SocketServer[] = [];
   let workerd: WorkerdProcess;
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
@@ -107,10 +109,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   function release() {
-    for (const server of servers) {
-      server.close();
-      server.closeAllConnections();
-    }
+    for (const server of servers) server.close();
     folders.remove(folder);
   }
 
@@ -124,12 +123,12 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   async function counted<Result>(run: () => Promise<Result>): Promise<Result> {
     const charge = { chargedMs: 0 };
     running.add(charge);
-    lastUsed = Date.now();
+    lastUsed = performance.now();
     try {
       return await run();
     } finally {
       running.delete(charge);
-      lastUsed = Date.now();
+      lastUsed = performance.now();
       watch!.activity();
     }
   }
@@ -165,11 +164,14 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     exited,
     async email(mail, actions) {
       const invocation = invocations.begin({ kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize });
-      const token = messages.open(actions);
+      const token = messages.open({ mail, actions });
       void invocation.ended.then(() => messages.close(token));
       const answer = await counted(() => answerOf(invocation.id, token, mail));
       invocation.settle(answer);
-      return { ...answer, ended: invocation.ended };
+      const ended = invocation.ended.then(() => {});
+      if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended };
+      const record = await Promise.race([invocation.ended, new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref())]);
+      return { ...answer, exception: record?.exception ?? { name: "Error", message: "the worker failed without a word" }, ended };
     },
     async fetch(request, response) {
       const invocation = invocations.begin({ kind: "fetch", method: request.method ?? "GET", url: request.url ?? "/" });
@@ -180,13 +182,16 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     upgrade(request, socket, head) {
       const invocation = invocations.begin({ kind: "fetch", method: "GET", url: request.url ?? "/" }, { lingering: true });
       void passthrough.upgrade(invocation.id, request, socket, head).then(() => {
-        lastUsed = Date.now();
+        lastUsed = performance.now();
         invocation.settle({ outcome: "ok" }, 101);
       });
     },
+    drained: () => invocations.drained(),
     async stop(graceMs) {
       retired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
+      // Whoever was given this process a moment ago has begun by the next turn of the loop.
+      await new Promise((resolve) => void setImmediate(resolve));
       await Promise.race([invocations.drained(), exited]);
       // On SIGTERM workerd takes no new connections, finishes the requests it has, and exits.
       workerd.kill("SIGTERM");

@@ -1,8 +1,8 @@
-import { request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../../kernel/index.ts";
-import { listen } from "../binding-server.ts";
+import { listen, type SocketServer } from "../binding-server.ts";
 import { ACTIONS_HOST } from "../inside/shared.ts";
 import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type Target } from "./connect.ts";
 import type { EgressCheck } from "./policy.ts";
@@ -24,7 +24,7 @@ const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "pro
  * The only way out of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()` as CONNECT.
  * TLS is ours to make, so a worker's https request arrives here in clear over its own unix socket.
  */
-export async function startEgressProxy({ socket, check, lookup = systemLookup, actions, onActivity, maxConnections = 256 }: EgressProxyOptions): Promise<Server> {
+export async function startEgressProxy({ socket, check, lookup = systemLookup, actions, onActivity, maxConnections = 256 }: EgressProxyOptions): Promise<SocketServer> {
   let open = 0;
   const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
     if (open >= maxConnections) throw new EgressRefused(`a worker may have ${maxConnections} connections open at once`);
@@ -38,11 +38,11 @@ export async function startEgressProxy({ socket, check, lookup = systemLookup, a
     if (url?.hostname === ACTIONS_HOST) return void withPath(request, url, () => actions(request, response)).catch((err: unknown) => answer(response, err));
     forward(request, response, url).catch((err: unknown) => answer(response, err));
   });
-  server.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
+  server.http.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
     tunnel(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
   });
-  server.on("upgrade", (request: IncomingMessage, client: Duplex, head: Buffer) => {
+  server.http.on("upgrade", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
     upgrade(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 502 Bad Gateway\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
   });

@@ -2,6 +2,7 @@
 // name, which the open-source binary leaves out.
 import { RAW } from "./shared.ts";
 
+// oxlint-disable-next-line no-extraneous-class -- the contract is `new EmailMessage()`.
 class EmailMessage {
   constructor(from: string, to: string, raw: ReadableStream | string) {
     if (typeof from !== "string" || typeof to !== "string") throw new TypeError("EmailMessage: from and to must be strings");

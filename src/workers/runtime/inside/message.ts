@@ -1,5 +1,5 @@
 // A message as the email handler sees it, and the call that hands it over. Shared by both script formats.
-import { ACTIONS_HOST, META_HEADER, RAW, encodeBuilder, resultOf } from "./shared.ts";
+import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, encodeBuilder, resultOf } from "./shared.ts";
 
 // Taken before the user's modules run: a worker that replaces globalThis.fetch does not break its own mail.
 const ask = globalThis.fetch;
@@ -22,21 +22,26 @@ export class ForwardableMessage {
   readonly from: string;
   readonly to: string;
   readonly rawSize: number;
-  readonly raw: ReadableStream;
   readonly headers: Headers;
   readonly canBeForwarded: boolean;
   #token: string;
   #verdict: Verdict;
+  #raw: ReadableStream | undefined;
 
-  constructor(meta: Meta, raw: ReadableStream, verdict: Verdict) {
+  /** `raw` is absent for a message that is fetched only when somebody reads it. */
+  constructor(meta: Meta, raw: ReadableStream | undefined, verdict: Verdict) {
     this.from = meta.from;
     this.to = meta.to;
     this.rawSize = meta.rawSize;
-    this.raw = raw;
     this.headers = headersOf(meta.headers);
     this.canBeForwarded = meta.canBeForwarded;
     this.#token = meta.token;
     this.#verdict = verdict;
+    this.#raw = raw;
+  }
+
+  get raw(): ReadableStream {
+    return (this.#raw ??= this.#fetchRaw());
   }
 
   setReject(reason: string): void {
@@ -56,6 +61,18 @@ export class ForwardableMessage {
     return this.#act("reply-built", encodeBuilder(mail));
   }
 
+  #fetchRaw(): ReadableStream {
+    const { readable, writable } = new FixedLengthStream(this.rawSize);
+    const flow = async () => {
+      const response = await ask(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": this.#token } });
+      if (!response.ok) throw new Error("The message can no longer be read: its event has ended");
+      await response.body!.pipeTo(writable);
+    };
+    // A reader that stops half-way ends the flow; a flow that fails ends the reader.
+    flow().catch((thrown) => writable.abort(thrown).catch(() => {}));
+    return readable;
+  }
+
   async #act(path: string, body: string | ReadableStream): Promise<EmailSendResult> {
     return resultOf(await ask(`http://${ACTIONS_HOST}/${path}`, { method: "POST", body, headers: { "x-reelpost-message": this.#token } }));
   }
@@ -73,18 +90,18 @@ function headersOf(fields: [string, string][]): Headers {
   return headers;
 }
 
-/** The server's description of the message: in a header when it is short, else ahead of the raw message in the body. */
-async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
-  const body = request.body as ReadableStream<Uint8Array>;
+/** Short messages come whole: described in a header, raw in the body. Of long ones the body is the description alone. */
+async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream | undefined }> {
   const described = request.headers.get(META_HEADER)!;
-  if (!/^\d+$/.test(described)) return { meta: JSON.parse(described) as Meta, raw: body };
-  const length = Number(described);
-  const reader = body.getReader({ mode: "byob" });
-  const { value } = await reader.readAtLeast(length, new Uint8Array(length));
-  reader.releaseLock();
-  // A stream that was read from is refused as the body of a Response; its continuation through a pipe is not.
-  return { meta: JSON.parse(new TextDecoder().decode(value)) as Meta, raw: body.pipeThrough(new IdentityTransformStream()) };
+  if (described === META_IN_BODY) return { meta: await request.json<Meta>(), raw: undefined };
+  return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
 }
+
+// Nobody awaits such a promise, so it is no exception of the handler; in the log of its event it is seen.
+globalThis.addEventListener("unhandledrejection", (event) => {
+  const { reason } = event as PromiseRejectionEvent;
+  console.error("Unhandled promise rejection:", reason instanceof Error ? (reason.stack ?? String(reason)) : reason);
+});
 
 /** Runs the handler on one message and says how it went. */
 export async function dispatch(request: Request, handle: (message: ForwardableMessage) => unknown): Promise<Response> {

@@ -9,8 +9,9 @@ export const RAW = "EmailMessage::raw";
 /** The host name that the egress proxy keeps for itself: a live message's actions are asked for there. */
 export const ACTIONS_HOST = "actions.reelpost.internal";
 
-/** Describes the message that a request carries: as JSON, or as the number of octets that the JSON takes up at the front of the body. */
+/** Describes the message that a request carries: as JSON, or with the word that says the JSON is the body. */
 export const META_HEADER = "x-reelpost-meta";
+export const META_IN_BODY = "body";
 
 export type WireAttachment = { content?: unknown } & Record<string, unknown>;
 

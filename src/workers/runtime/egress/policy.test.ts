@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createEgressCheck, DEV_EGRESS, SERVE_EGRESS } from "./policy.ts";
+
+describe("the egress policy", () => {
+  const serve = createEgressCheck(SERVE_EGRESS);
+  const dev = createEgressCheck(DEV_EGRESS);
+
+  it("lets workers reach the internet", () => {
+    for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"]) assert.equal(serve(address, 443), undefined, address);
+  });
+
+  it("keeps workers of a server out of its own network, in every spelling of an address", () => {
+    const inside = ["127.0.0.1", "127.9.9.9", "::1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "fe80::1", "fc00::1", "fd12::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::FFFF:10.0.0.1", "::ffff:a9fe:a9fe", "64:ff9b::7f00:1"]; // prettier-ignore
+    for (const address of inside) assert.match(serve(address, 80) ?? "allowed", /closed to workers$/, address);
+  });
+
+  it("closes the port of mail servers everywhere", () => {
+    for (const check of [serve, dev]) assert.equal(check("1.1.1.1", 25), "port 25 is closed to workers");
+  });
+
+  it("opens loopback and private addresses to a developer", () => {
+    for (const address of ["127.0.0.1", "::1", "192.168.1.1"]) assert.equal(dev(address, 8080), undefined, address);
+  });
+
+  it("makes the exceptions it is told, and refuses to be told nonsense", () => {
+    const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["10.1.0.0/16", "::1", "192.168.7.7"] });
+    assert.deepEqual([check("10.1.2.3", 25), check("::1", 80), check("192.168.7.7", 80), check("::ffff:10.1.2.3", 80)], [undefined, undefined, undefined, undefined]);
+    assert.notEqual(check("10.2.0.1", 80), undefined);
+    assert.throws(() => createEgressCheck({ ...SERVE_EGRESS, allow: ["intranet"] }), /intranet is neither an address nor a range/);
+  });
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, describe, it } from "node:test";
+import type { Invocation, WorkerRuntime } from "../index.ts";
+import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
+
+const open: WorkerRuntime[] = [];
+const start = (...args: Parameters<typeof startRuntime>) => {
+  const runtime = startRuntime(...args);
+  open.push(runtime);
+  return runtime;
+};
+after(() => Promise.all(open.map((runtime) => runtime.close())));
+
+const rejecting = (word: string, before = "") => `export default { async email(message) { ${before}; message.setReject(${JSON.stringify(word)}) } }`;
+/** Which process handled a message: a module's own state lives as long as it does. */
+const counting = `let count = 0; export default { email(message) { message.setReject(String(++count)) } }`;
+
+describe("the pool", () => {
+  it("swaps versions: what runs finishes on the old one, what comes next meets the new one", async () => {
+    const runtime = start();
+    await runtime.deploy(scriptOf(rejecting("old", "await scheduler.wait(300)"), { version: "1" }));
+    const inFlight = runtime.email("test", mailOf(), noActions);
+    await runtime.deploy(scriptOf(rejecting("new"), { version: "2" }));
+    assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "new");
+    assert.equal((await inFlight).rejected, "old");
+  });
+
+  it("loses no message while versions follow each other under load", async () => {
+    const runtime = start();
+    await runtime.deploy(scriptOf(rejecting("0", "await scheduler.wait(2)")));
+    const load = { on: true };
+    const outcomes: string[] = [];
+    const send = async () => {
+      while (load.on) outcomes.push((await runtime.email("test", mailOf(), noActions)).outcome);
+    };
+    const senders = Array.from({ length: 8 }, send);
+    for (let i = 1; i <= 6; i++) await runtime.deploy(scriptOf(rejecting(String(i), "await scheduler.wait(2)"), { version: String(i) }));
+    load.on = false;
+    await Promise.all(senders);
+    assert.ok(outcomes.length > 20);
+    assert.deepEqual([...new Set(outcomes)], ["ok"]);
+  });
+
+  const refused: [what: string, source: string, words: RegExp][] = [
+    ["a syntax error", "export default { email( { throw }", /SyntaxError: Unexpected token 'throw'\n {2}at index\.js:1:\d+/],
+    ["an exception at the top", `throw new TypeError("at start"); export default {}`, /TypeError: at start/],
+    ["a missing module", `import "nope"; export default {}`, /No such module "nope"/],
+  ];
+  for (const [what, source, words] of refused) {
+    it(`refuses ${what} with workerd's words and keeps the version that runs`, async () => {
+      const runtime = start();
+      await runtime.deploy(scriptOf(rejecting("still here")));
+      await assert.rejects(runtime.deploy(scriptOf(source, { version: "2" })), { name: "UserError", message: words });
+      assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "still here");
+    });
+  }
+
+  it("starts a script when it is first needed, once, and ends it when it has rested", async () => {
+    const runtime = start({ idleMs: 50 });
+    await runtime.deploy(scriptOf(counting), { start: false });
+    const first = await Promise.all([runtime.email("test", mailOf(), noActions), runtime.email("test", mailOf(), noActions)]);
+    assert.deepEqual(first.map(({ rejected }) => rejected).sort(), ["1", "2"]);
+    for (let count = 2; count > 1; ) count = Number((await rested(runtime)).rejected);
+  });
+
+  /** Leaves the worker alone for a while longer each time, until a fresh process answers. */
+  async function rested(runtime: WorkerRuntime) {
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    return runtime.email("test", mailOf(), noActions);
+  }
+
+  it("keeps within its number of processes: the one that rested longest makes room", async () => {
+    const runtime = start({ maxProcesses: 2 });
+    for (const name of ["a", "b", "c"]) await runtime.deploy(scriptOf(counting, { name }), { start: false });
+    const ask = async (name: string) => (await runtime.email(name, mailOf(), noActions)).rejected;
+    assert.deepEqual([await ask("a"), await ask("b"), await ask("b"), await ask("c"), await ask("b"), await ask("a")], ["1", "1", "2", "1", "3", "1"]);
+  });
+
+  it("answers with a temporary failure when every process is busy", async () => {
+    const runtime = start({ maxProcesses: 1, roomMs: 50 });
+    await runtime.deploy(scriptOf(rejecting("", "await message.forward('x@y'); await scheduler.wait(300)"), { name: "slow" }));
+    await runtime.deploy(scriptOf(counting, { name: "waiting" }), { start: false });
+    let slow: Promise<unknown> | undefined;
+    await new Promise<void>((running) => {
+      slow = runtime.email("slow", mailOf(), { ...noActions, forward: async () => (running(), { messageId: "" }) });
+    });
+    assert.deepEqual((await runtime.email("waiting", mailOf(), noActions)).exception?.message, "All 1 worker processes are busy.");
+    await slow;
+  });
+
+  it("gives a message to one process at a time when one crashes", async () => {
+    const runtime = start({ limits: { cpuMs: 200 } });
+    await runtime.deploy(scriptOf(`let count = 0; export default { email(message) { if (message.to === "loop@x") for (;;); message.setReject(String(++count)) } }`));
+    assert.equal((await runtime.email("test", mailOf(undefined, { to: "loop@x" }), noActions)).outcome, "exceededCpu");
+    assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "1");
+  });
+
+  it("says that a worker is not there", async () => {
+    const outcome = await start().email("absent", mailOf(), noActions);
+    assert.deepEqual(outcome.exception?.message, "This Worker does not exist on your account.");
+  });
+
+  it("passes HTTP through: method, path, headers, streamed bodies, status, and who asked", async () => {
+    const runtime = start();
+    const seen: Invocation[] = [];
+    const told = new Promise<void>((resolve) => void runtime.onInvocation((each) => void (seen.push(each), resolve())));
+    await runtime.deploy(scriptOf(`export default { async fetch(request) {
+      console.log("asked");
+      return new Response(request.method + " " + new URL(request.url).host + " " + await request.text() + " " + request.headers.get("cf-connecting-ip"), { status: 201, headers: [["set-cookie", "a=1"], ["set-cookie", "b=2"]] }) } }`));
+    const server = createServer((request, response) => void runtime.fetch("test", request, response));
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const response = await fetch(`http://127.0.0.1:${port}/a?b`, { method: "POST", body: new Blob(["streamed"]).stream(), duplex: "half", headers: { "cf-connecting-ip": "1.2.3.4" } } as RequestInit);
+    assert.equal(response.status, 201);
+    assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+    assert.equal(await response.text(), `POST 127.0.0.1:${port} streamed 127.0.0.1`);
+    await told;
+    assert.deepEqual([seen[0]!.event, seen[0]!.logs[0]!.message], [{ kind: "fetch", method: "POST", url: "/a?b", status: 201 }, ["asked"]]);
+    server.close();
+  });
+
+  it("passes WebSockets through", async () => {
+    const runtime = start();
+    await runtime.deploy(scriptOf(`export default { fetch() { const [client, server] = Object.values(new WebSocketPair()); server.accept(); server.addEventListener("message", (event) => server.send("echo " + event.data)); return new Response(null, { status: 101, webSocket: client }) } }`));
+    const server = createServer();
+    server.on("upgrade", (request, socket, head) => runtime.upgrade("test", request, socket, head));
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const socket = new WebSocket(`ws://127.0.0.1:${(server.address() as { port: number }).port}/`);
+    socket.addEventListener("open", () => socket.send("hello"));
+    const answer = await new Promise((resolve) => socket.addEventListener("message", ({ data }) => resolve(data)));
+    assert.equal(answer, "echo hello");
+    socket.close();
+    server.close();
+  });
+});

@@ -133,7 +133,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     async close() {
       closed = true;
       clearInterval(idleTimer);
-      await Promise.all([...slots.values()].map((slot) => slot.rest(CLOSE_GRACE_MS)));
+      await Promise.all([...slots.values()].map((slot) => slot.close(CLOSE_GRACE_MS)));
       folders.close();
       launcher.close();
     },

@@ -13,7 +13,9 @@ export interface Slot {
   /** Starts the new version beside the old one, then switches; the old one finishes what it holds. */
   swap(script: WorkerScript): Promise<void>;
   /** Ends the process; the next call starts it again. */
-  rest(graceMs?: number): Promise<void>;
+  rest(): Promise<void>;
+  /** Ends the process, and old ones that still finish what they hold. */
+  close(graceMs: number): Promise<void>;
 }
 
 /** A handler may run for as long as its wall time, and waitUntil() work for 30 s more. */
@@ -27,6 +29,7 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
   let script = initial;
   let current: WorkerProcess | undefined;
   let starting: Promise<WorkerProcess> | undefined;
+  const retiring = new Set<WorkerProcess>();
   let crashes = 0;
   let notBefore = 0;
 
@@ -60,6 +63,13 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
     return process;
   }
 
+  async function retire(process: WorkerProcess | undefined) {
+    if (process === undefined) return;
+    retiring.add(process);
+    await process.stop(DRAIN_MS);
+    retiring.delete(process);
+  }
+
   /** Keeps `starting` true to its name: one start at a time, swaps included. */
   function exclusively(work: () => Promise<WorkerProcess>): Promise<WorkerProcess> {
     const mine = (starting ?? Promise.resolve()).then(work, work).finally(() => {
@@ -87,14 +97,20 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
         script = next;
         crashes = 0;
         adopt(process);
-        void old?.stop(DRAIN_MS);
+        void retire(old);
         return process;
       });
     },
-    async rest(graceMs = DRAIN_MS) {
+    async rest() {
       const old = current;
       current = undefined;
-      await old?.stop(graceMs);
+      await retire(old);
+    },
+    async close(graceMs) {
+      await starting?.catch(() => {});
+      void retire(current);
+      current = undefined;
+      await Promise.all([...retiring].map((process) => process.stop(graceMs)));
     },
   };
 }

@@ -22,6 +22,7 @@ describe("a worker's way out", () => {
     origin.on("upgrade", (request, socket) => {
       const accept = createHash("sha1").update(`${request.headers["sec-websocket-key"]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
       socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+      socket.once("data", () => socket.end());
       socket.write(Buffer.from([0x81, 2, 0x68, 0x69])); // one text frame: "hi"
     });
     await new Promise<void>((resolve) => void origin.listen(0, "127.0.0.1", resolve));

@@ -12,8 +12,7 @@ export function checkKey(key: string): void {
 
 /** A prefix is a key that may stop anywhere, or nothing at all. */
 export function checkPrefix(prefix: string): void {
-  const whole = prefix.replace(/\/$/, "");
-  if (whole !== "") checkKey(whole);
+  if (prefix !== "") checkKey(prefix.replace(/(?<=.)\/$/, ""));
 }
 
 function problem(key: string): string | undefined {

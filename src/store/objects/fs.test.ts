@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test, type TestContext } from "node:test";
+import { isStoreError } from "../errors.ts";
+import { openFsObjects } from "./fs.ts";
+import { objectsConformance } from "./objects.conformance.ts";
+
+function temporary(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-objects-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe("objects on a folder", () => {
+  objectsConformance((t) => openFsObjects({ folder: temporary(t) }));
+
+  test("are readable by their owner only, and leave no temp file", async (t) => {
+    const folder = join(temporary(t), "new", "folder");
+    const store = await openFsObjects({ folder });
+    await store.put("a/b", Buffer.alloc(10));
+    assert.equal(statSync(join(folder, "a/b")).mode & 0o777, 0o600);
+    assert.equal(statSync(join(folder, "a")).mode & 0o777, 0o700);
+    assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
+  });
+
+  test("one key cannot be the folder of another", async (t) => {
+    const folder = temporary(t);
+    const store = await openFsObjects({ folder });
+    await store.put("a/b", Buffer.alloc(1));
+    for (const key of ["a", "a/b/c", "a/b/c/d"]) await assert.rejects(store.put(key, Buffer.alloc(1)), (err) => isStoreError(err, "keyInUse"), key);
+    assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
+    assert.equal((await store.open("a/b"))?.size, 1);
+  });
+
+  test("what a dead process left in .tmp is swept at start, what a living one writes is not", async (t) => {
+    const folder = temporary(t);
+    const tmp = join(folder, ".tmp");
+    mkdirSync(tmp);
+    const host = hostname().replace(/[^A-Za-z0-9-]/g, "-") || "host";
+    const leave = (name: string, ageHours = 0) => {
+      writeFileSync(join(tmp, name), "part");
+      const then = Date.now() / 1000 - ageHours * 3600;
+      utimesSync(join(tmp, name), then, then);
+      return name;
+    };
+    const kept = [leave(`${host}.${process.ppid}.run.1`), leave(`elsewhere.1.run.1`, 1), leave(`${host}.${process.pid}.other.1`)];
+    leave(`${host}.4194999.run.1`); // above the largest pid Linux gives
+    leave(`${host}.${process.pid}.earlier.1`, 2);
+    leave("elsewhere.1.run.2", 25);
+    leave("stray", 25);
+    await openFsObjects({ folder });
+    assert.deepEqual(readdirSync(tmp).sort(), kept.sort());
+  });
+
+  test("a folder that cannot be used is refused with the reason", async (t) => {
+    const file = join(temporary(t), "file");
+    writeFileSync(file, "");
+    for (const folder of [file, join(file, "below")]) {
+      await assert.rejects(openFsObjects({ folder }), (err) => isStoreError(err, "cannotOpen") && err.message.includes(folder));
+    }
+  });
+
+  test("a folder removed by another process is made again", async (t) => {
+    const folder = temporary(t);
+    const store = await openFsObjects({ folder });
+    await store.put("a/b/1", Buffer.alloc(1));
+    rmSync(join(folder, "a"), { recursive: true });
+    await store.put("a/b/2", Buffer.alloc(1));
+    assert.ok(existsSync(join(folder, "a/b/2")));
+  });
+
+  test("an empty folder goes when its last object does, unless it was just in use", async (t) => {
+    const folder = temporary(t);
+    await (await openFsObjects({ folder })).put("old/deep/1", Buffer.alloc(1));
+    const store = await openFsObjects({ folder });
+    await store.put("hot/1", Buffer.alloc(1));
+    await store.delete(["old/deep/1", "hot/1"]);
+    assert.deepEqual(readdirSync(folder).sort(), [".tmp", "hot"]);
+  });
+
+  test("no file descriptor stays open", { skip: !existsSync("/proc/self/fd") && "no /proc here" }, async (t) => {
+    const store = await openFsObjects({ folder: temporary(t) });
+    const openFiles = () => readdirSync("/proc/self/fd").length;
+    await store.put("a", Buffer.alloc(3_000_000));
+    const before = openFiles();
+    for (let n = 0; n < 20; n++) {
+      const object = (await store.open("a"))!;
+      await object.bytes();
+      const stream = object.read();
+      for await (const _ of stream) break;
+      await store.put("b", (async function* () {
+        yield Buffer.alloc(1);
+        throw new Error("source");
+      })()).catch(() => {});
+    }
+    assert.ok(openFiles() <= before, `${openFiles()} open files, ${before} before`);
+  });
+});

@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { describe, test, type TestContext } from "node:test";
+import * as fc from "fast-check";
+import { isStoreError } from "../errors.ts";
+import type { ObjectStore } from "./port.ts";
+
+/** What every driver promises of `ObjectStore`. `open` gives an empty store that is removed after the test. */
+export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
+  const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+  const keysOf = async (store: ObjectStore, prefix = "", after?: string) => (await all(store.list(prefix, after))).map(({ key }) => key);
+  const read = async (store: ObjectStore, key: string) => (await store.open(key))?.bytes();
+
+  describe("put", () => {
+    test("keeps bytes under a key and tells their size and sha256", async (t) => {
+      const store = await open(t);
+      for (const size of [0, 1, 4096, 65_536, 65_537, 300_000, 3_000_000]) {
+        const bytes = randomBytes(size);
+        assert.deepEqual(await store.put(`kv/ns/${size}`, bytes), { size, sha256: sha256(bytes), digests: {} });
+        const object = await store.open(`kv/ns/${size}`);
+        assert.equal(object?.size, size);
+        assert.equal(Buffer.compare(await object!.bytes(), bytes), 0);
+        assert.equal(Buffer.compare(await buffer(object!.read()), bytes), 0);
+      }
+    });
+
+    test("takes a stream of any chunk sizes, from a source that reuses its buffer", async (t) => {
+      const store = await open(t);
+      const sizes = [1, 0, 100_000, 262_144, 262_145, 7, 1_000_000, 3];
+      const whole: Buffer[] = [];
+      async function* source() {
+        const reused = Buffer.alloc(1_000_000);
+        for (const [index, size] of sizes.entries()) {
+          reused.fill(index + 1, 0, size);
+          whole.push(Buffer.from(reused.subarray(0, size)));
+          yield reused.subarray(0, size);
+        }
+      }
+      const stored = await store.put("mail/day/1.eml", source(), { digests: ["md5", "sha1", "sha384", "sha512"] });
+      const bytes = Buffer.concat(whole);
+      assert.equal(stored.size, bytes.length);
+      assert.equal(stored.sha256, sha256(bytes));
+      for (const [name, value] of Object.entries(stored.digests)) assert.equal(value, createHash(name).update(bytes).digest("hex"), name);
+      assert.deepEqual(Object.keys(stored.digests), ["md5", "sha1", "sha384", "sha512"]);
+      assert.equal(Buffer.compare((await read(store, "mail/day/1.eml"))!, bytes), 0);
+    });
+
+    test("shows nothing before it is whole, and asks its source only as it writes", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.from("before"));
+      let asked = 0;
+      const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
+      const { promise: halfway, resolve: reachHalf } = Promise.withResolvers<void>();
+      async function* source() {
+        for (asked = 1; asked <= 4; asked++) {
+          if (asked === 3) {
+            reachHalf();
+            await mayEnd;
+          }
+          yield Buffer.alloc(400_000, asked);
+        }
+      }
+      const put = store.put("a", source());
+      await halfway;
+      assert.equal(asked, 3);
+      assert.equal(String(await read(store, "a")), "before");
+      assert.deepEqual(await keysOf(store), ["a"]);
+      letEnd();
+      assert.equal((await put).size, 1_600_000);
+      assert.equal((await read(store, "a"))?.length, 1_600_000);
+    });
+
+    test("leaves what was there when the source fails, and passes its error on", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.from("before"));
+      // An error with a system's code, as a source that reads a file gives: still the source's error.
+      const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
+      for (const key of ["a", "b"]) {
+        await assert.rejects(store.put(key, (async function* () {
+          yield Buffer.alloc(500_000);
+          throw reason;
+        })()), reason);
+      }
+      assert.equal(String(await read(store, "a")), "before");
+      assert.deepEqual(await keysOf(store), ["a"]);
+    });
+
+    test("refuses a body over maxBytes, leaves nothing and lets go of the source", async (t) => {
+      const store = await open(t);
+      let released = false;
+      async function* source() {
+        try {
+          for (;;) yield Buffer.alloc(10);
+        } finally {
+          released = true;
+        }
+      }
+      assert.equal((await store.put("fits", Readable.from([Buffer.alloc(60), Buffer.alloc(40)]), { maxBytes: 100 })).size, 100);
+      await assert.rejects(store.put("a", source(), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
+      await assert.rejects(store.put("a", Buffer.alloc(101), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
+      assert.equal(released, true);
+      assert.deepEqual(await keysOf(store), ["fits"]);
+    });
+
+    test("replaces, also without durability", async (t) => {
+      const store = await open(t);
+      for (const text of ["one", "three", "two"]) await store.put("a/b", Buffer.from(text), { durable: text !== "three" });
+      assert.equal(String(await read(store, "a/b")), "two");
+    });
+
+    test("of many at once to one key leaves one of them whole", async (t) => {
+      const store = await open(t);
+      await Promise.all(Array.from({ length: 24 }, (_, n) => store.put("race/x", n % 2 ? Buffer.alloc(70_000, n) : Readable.from([Buffer.alloc(30_000, n), Buffer.alloc(40_000, n)]))));
+      const bytes = (await read(store, "race/x"))!;
+      assert.equal(bytes.length, 70_000);
+      assert.equal(bytes.every((byte) => byte === bytes[0]), true);
+      assert.deepEqual(await keysOf(store), ["race/x"]);
+    });
+  });
+
+  describe("read", () => {
+    test("gives any range as a slice would, from independent streams", async (t) => {
+      const store = await open(t);
+      const bytes = randomBytes(2_500_000);
+      await store.put("a", bytes);
+      const object = (await store.open("a"))!;
+      await fc.assert(fc.asyncProperty(fc.nat(bytes.length - 1), fc.option(fc.nat(bytes.length + 10)), async (start, length) => {
+        const end = length === null ? undefined : start + length;
+        const [once, twice] = await Promise.all([buffer(object.read({ start, end })), buffer(object.read({ start, end }))]);
+        assert.equal(Buffer.compare(once, bytes.subarray(start, end === undefined ? undefined : end + 1)), 0);
+        assert.equal(Buffer.compare(once, twice), 0);
+      }), { numRuns: 25 });
+    });
+
+    test("refuses a range that is not there", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.alloc(10));
+      await store.put("empty", Buffer.alloc(0));
+      const object = (await store.open("a"))!;
+      for (const range of [{ start: 10 }, { start: -1 }, { start: 5, end: 4 }, { start: 0.5 }, { start: Number.NaN }, { start: 0, end: Infinity }]) {
+        assert.throws(() => object.read(range), (err) => isStoreError(err, "badRange"), JSON.stringify(range));
+      }
+      const empty = (await store.open("empty"))!;
+      assert.throws(() => empty.read({ start: 0 }), (err) => isStoreError(err, "badRange"));
+    });
+
+    test("never mixes two objects: what was replaced or deleted since it was opened is refused", async (t) => {
+      const store = await open(t);
+      const gone = (err: unknown) => isStoreError(err, "objectChanged");
+      for (const change of [() => store.put("a", Buffer.from("new bytes")), () => store.delete(["a"])]) {
+        await store.put("a", Buffer.alloc(200_000));
+        const object = (await store.open("a"))!;
+        await change();
+        await assert.rejects(object.bytes(), gone);
+        await assert.rejects(buffer(object.read()), gone);
+        await assert.rejects(buffer(object.read({ start: 3, end: 5 })), gone);
+      }
+    });
+
+    test("goes on when the object is replaced meanwhile", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.alloc(4_000_000, 1));
+      const stream = (await store.open("a"))!.read();
+      const parts: Buffer[] = [];
+      for await (const part of stream) {
+        if (parts.length === 0) await store.put("a", Buffer.alloc(5, 2));
+        parts.push(part as Buffer);
+      }
+      const all = Buffer.concat(parts);
+      assert.equal(all.length, 4_000_000);
+      assert.equal(all.every((byte) => byte === 1), true);
+    });
+
+    test("of an absent object is undefined", async (t) => {
+      const store = await open(t);
+      await store.put("a/b", Buffer.alloc(1));
+      for (const key of ["b", "a", "a/c", "a/b/c", "x/y/z"]) assert.equal(await store.open(key), undefined, key);
+    });
+  });
+
+  describe("delete", () => {
+    test("removes the given keys only; absent ones are fine", async (t) => {
+      const store = await open(t);
+      for (const key of ["a/1", "a/2", "b"]) await store.put(key, Buffer.from(key));
+      await store.delete(["a/1", "absent", "a/1/x", "a", "b"]);
+      assert.deepEqual(await keysOf(store), ["a/2"]);
+      await store.delete([]);
+      await store.put("a/1", Buffer.from("again"));
+      assert.deepEqual(await keysOf(store), ["a/1", "a/2"]);
+    });
+  });
+
+  describe("list", () => {
+    test("is in key order, by prefix and after a key", async (t) => {
+      const store = await open(t);
+      const word = fc.string({ unit: fc.constantFrom("a", "b", "-", ".", "_", "A", "0", "~"), minLength: 1, maxLength: 3 }).filter((text) => !text.startsWith("."));
+      const key = fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join("/"));
+      await fc.assert(fc.asyncProperty(fc.uniqueArray(key, { maxLength: 30 }), key, key, fc.nat(5), async (candidates, prefixOf, after, cut) => {
+        await store.delete(await keysOf(store));
+        const keys = candidates.filter((one) => !candidates.some((other) => other.startsWith(`${one}/`))).sort();
+        await Promise.all(keys.map((each) => store.put(each, Buffer.from(each), { durable: false })));
+        const prefix = prefixOf.slice(0, cut);
+        assert.deepEqual(await keysOf(store), keys);
+        assert.deepEqual(await keysOf(store, prefix), keys.filter((each) => each.startsWith(prefix)));
+        assert.deepEqual(await keysOf(store, prefix, after), keys.filter((each) => each.startsWith(prefix) && each > after));
+      }), { numRuns: 60 });
+    });
+
+    test("tells sizes and times", async (t) => {
+      const store = await open(t);
+      const before = Date.now() - 2000;
+      await store.put("x/y", Buffer.alloc(123));
+      const [found] = await all(store.list("x/"));
+      assert.equal(found?.size, 123);
+      assert.ok(found!.modified.getTime() >= before && found!.modified.getTime() <= Date.now() + 2000);
+    });
+  });
+
+  test("a key that no driver could keep is refused everywhere", async (t) => {
+    const store = await open(t);
+    const bad = ["", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "../a", ".tmp/x", "a/.b", "a b", "a\0b", "a\\b", "ü", "a\nb", "x".repeat(201), Array.from({ length: 300 }, () => "abc").join("/")];
+    for (const key of bad) {
+      const refused = (err: unknown) => isStoreError(err, "badKey");
+      await assert.rejects(store.put(key, Buffer.alloc(1)), refused, key);
+      await assert.rejects(store.open(key), refused, key);
+      await assert.rejects(store.delete([key]), refused, key);
+    }
+    for (const prefix of ["..", "../", "a/../", "/"]) await assert.rejects(keysOf(store, prefix), (err) => isStoreError(err, "badKey"), prefix);
+    assert.deepEqual(await keysOf(store), []);
+  });
+}
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}

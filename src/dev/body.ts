@@ -1,0 +1,43 @@
+import type { IncomingMessage } from "node:http";
+
+/** The client went away before the body was whole: there is nobody to answer. */
+export class ClientGone extends Error {
+  override readonly name = "ClientGone";
+}
+
+/** The declared length, or undefined for a chunked body. */
+export function declaredLength(request: IncomingMessage): number | undefined {
+  const header = request.headers["content-length"];
+  return header === undefined ? (request.headers["transfer-encoding"] === undefined ? 0 : undefined) : Number(header);
+}
+
+/** A body of known, modest length, in one piece: no stream machinery on the path every small message takes. */
+export function collect(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => void chunks.push(chunk));
+    request.on("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    request.on("error", (cause) => reject(new ClientGone("the client went away", { cause })));
+    request.on("close", () => {
+      if (!request.complete) reject(new ClientGone("the client went away"));
+    });
+  });
+}
+
+/**
+ * After an early refusal the client may still be sending. Reads and drops a little, so that it gets to see the answer
+ * (RFC 9112 9.6), then closes.
+ */
+export function dropRest(request: IncomingMessage, maxBytes = 64 * 1024 * 1024, maxMs = 5000): void {
+  if (request.complete) return;
+  let seen = 0;
+  const timer = setTimeout(() => request.destroy(), maxMs);
+  timer.unref();
+  request.on("data", (chunk: Buffer) => {
+    seen += chunk.length;
+    if (seen > maxBytes) request.destroy();
+  });
+  request.on("error", () => {});
+  request.on("close", () => clearTimeout(timer));
+  request.resume();
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { Writable } from "node:stream";
+import { describe, it } from "node:test";
+import { createOutput } from "./output.ts";
+
+/** A reader that takes nothing until it is let go. */
+function slowReader() {
+  let text = "";
+  let release: (() => void) | undefined;
+  let held = true;
+  const stream = new Writable({
+    highWaterMark: 16,
+    decodeStrings: false,
+    write(chunk: string, _, done) {
+      text += chunk;
+      if (held) release = done;
+      else done();
+    },
+  });
+  return { stream, text: () => text, letGo: () => {
+    held = false;
+    release?.();
+  } };
+}
+
+describe("output", () => {
+  it("keeps the order and says how much a slow reader missed", async () => {
+    const reader = slowReader();
+    const output = createOutput(reader.stream, { maxPending: 100, env: {} });
+    output.write("first, longer than the stream likes to hold");
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 1000; i++) output.write(`line ${i}`);
+    reader.letGo();
+    await output.flushed();
+    output.write("after");
+    await output.flushed();
+    const lines = reader.text().trimEnd().split("\n");
+    assert.equal(lines[1], "line 0");
+    const kept = lines.filter((line) => line.startsWith("line ")).length;
+    assert.ok(kept < 20, `${kept} lines were kept`);
+    assert.equal(lines.at(-2), `... ${1000 - kept} lines not shown: the reader of this output is too slow`);
+    assert.equal(lines.at(-1), "after");
+  });
+
+  it("survives a reader that goes away", async () => {
+    const stream = new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })) });
+    const output = createOutput(stream, { env: {} });
+    output.write("a");
+    await output.flushed();
+    output.write("b");
+    await output.flushed();
+  });
+
+  it("has colours on a terminal only, and not with NO_COLOR", () => {
+    const terminal = () => Object.assign(new Writable(), { isTTY: true });
+    assert.equal(createOutput(terminal(), { env: {} }).colour, true);
+    assert.equal(createOutput(terminal(), { env: { NO_COLOR: "1" } }).colour, false);
+    assert.equal(createOutput(terminal(), { env: { NO_COLOR: "" } }).colour, true);
+    assert.equal(createOutput(terminal(), { env: { TERM: "dumb" } }).colour, false);
+    assert.equal(createOutput(new Writable(), { env: {} }).colour, false);
+  });
+});

@@ -1,0 +1,35 @@
+/** What the receive forms understand in a query. */
+export interface ReceiveQuery {
+  from?: string;
+  to?: string;
+  format?: string;
+  worker?: string;
+}
+
+const NAMES = new Set<keyof ReceiveQuery>(["from", "to", "format", "worker"]);
+
+/**
+ * The first value of each known name. A plus sign stays one, unlike in a web form: addresses have no spaces, and
+ * `to=user+tag@example.com` is what people type.
+ */
+export function queryOf(query: string): ReceiveQuery {
+  const found: ReceiveQuery = {};
+  if (query === "") return found;
+  for (const part of query.split("&", 64)) {
+    const equals = part.indexOf("=");
+    if (equals < 0) continue;
+    const name = part.slice(0, equals) as keyof ReceiveQuery;
+    if (NAMES.has(name)) found[name] ??= decode(part.slice(equals + 1));
+  }
+  return found;
+}
+
+function decode(value: string): string {
+  if (!value.includes("%")) return value;
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    // A stray percent sign: taken as it stands.
+    return value;
+  }
+}

@@ -1,0 +1,101 @@
+import { watch, type FSWatcher } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, dirname, resolve, sep } from "node:path";
+
+/** Tells when one of a changing set of files changes. Directories are watched, not files: editors save by renaming a new file into place. */
+export interface FileWatch {
+  /**
+   * Replaces the set. `readSince`: when the reader of these files began (epoch milliseconds); a file that is new in the set and
+   * changed after that is reported at once, because nobody watched it then.
+   */
+  set(files: Iterable<string>, options?: { readSince?: number; anyNewFile?: boolean }): Promise<void>;
+  close(): void;
+}
+
+interface Options {
+  /** Called with the changed paths once the file system has been quiet for `quietMs`, or at the latest after `quietMs * 10`. */
+  onChange: (files: string[]) => void;
+  /** Default 40 ms: an editor's burst of events is one change. */
+  quietMs?: number;
+  /** Inotify watches are a shared resource; directories beyond this many go unwatched, dependencies first. Default 1024. */
+  maxDirectories?: number;
+  /** Called once when something cannot be watched, for a notice. */
+  onTrouble?: (trouble: { path: string; error: Error }) => void;
+}
+
+export function createFileWatch({ onChange, quietMs = 40, maxDirectories = 1024, onTrouble = () => {} }: Options): FileWatch {
+  let files = new Set<string>();
+  let anyNewFile = false;
+  const watchers = new Map<string, FSWatcher>();
+  const changed = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  let firstChangeAt = 0;
+  let closed = false;
+
+  function note(path: string) {
+    if (closed || (!files.has(path) && !(anyNewFile && couldBeSource(path)))) return;
+    const now = Date.now();
+    if (changed.size === 0) firstChangeAt = now;
+    changed.add(path);
+    clearTimeout(timer);
+    const latest = firstChangeAt + quietMs * 10 - now;
+    timer = setTimeout(report, Math.max(0, Math.min(quietMs, latest)));
+  }
+
+  function report() {
+    const paths = [...changed];
+    changed.clear();
+    onChange(paths);
+  }
+
+  function watchDirectory(directory: string) {
+    try {
+      // `name` is null on some systems and under load: then any watched file in it may have changed.
+      const watcher = watch(directory, (_, name) => {
+        if (name === null) for (const file of files) {
+          if (dirname(file) === directory) note(file);
+        }
+        else note(resolve(directory, name));
+      });
+      watcher.on("error", (error) => unwatch(directory, error));
+      watchers.set(directory, watcher);
+    } catch (error) {
+      onTrouble({ path: directory, error: error as Error });
+    }
+  }
+
+  function unwatch(directory: string, error?: Error) {
+    watchers.get(directory)?.close();
+    watchers.delete(directory);
+    if (error) onTrouble({ path: directory, error });
+  }
+
+  return {
+    async set(next, { readSince, anyNewFile: any = false } = {}) {
+      if (closed) return;
+      const before = files;
+      files = new Set([...next].map((path) => resolve(path)));
+      anyNewFile = any;
+      const directories = nearestFirst(new Set([...files].map((file) => dirname(file)))).slice(0, maxDirectories);
+      for (const directory of watchers.keys()) if (!directories.includes(directory)) unwatch(directory);
+      for (const directory of directories) if (!watchers.has(directory)) watchDirectory(directory);
+      if (readSince === undefined) return;
+      await Promise.all([...files].filter((file) => !before.has(file)).map(async (file) => {
+        const modified = await stat(file).then((found) => found.mtimeMs, () => 0);
+        if (modified >= readSince) note(file);
+      }));
+    },
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      for (const directory of watchers.keys()) unwatch(directory);
+    },
+  };
+}
+
+const inDependencies = (path: string) => path.includes(`${sep}node_modules${sep}`);
+
+const nearestFirst = (directories: Set<string>) => [...directories].sort((a, b) => Number(inDependencies(a + sep)) - Number(inDependencies(b + sep)));
+
+// After a failed build the missing file may be any; hidden files and editors' swap files are not sources.
+const couldBeSource = (path: string) => !inDependencies(path) && !basename(path).startsWith(".") && !/(~|\.sw[a-z]|\.tmp)$/.test(path);

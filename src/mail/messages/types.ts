@@ -16,7 +16,8 @@ export interface Envelope {
 export interface MailSource {
   id: string;
   size: number;
-  open(): Readable | Uint8Array;
+  /** The message from octet `start` (default 0) on: its bytes when it is in memory, a stream when it is spooled. */
+  open(start?: number): Readable | Uint8Array;
   /** The header block, up to and without the empty line. */
   headerBlock: Uint8Array;
   /** Frees the spool file. */
@@ -59,6 +60,8 @@ export interface Outbound {
   parts?: { text?: string; html?: string; attachments: { filename: string; type: string; content: Uint8Array }[] };
   /** The inbound message this answers or passes on. */
   inbound?: { id: string };
+  /** The worker that asked for it. */
+  script?: string;
 }
 
 /** Takes a message off our hands: mx, smart host, or (in dev) a folder of .eml files. Resolves when the message is safe. */

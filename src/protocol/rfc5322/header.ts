@@ -27,14 +27,21 @@ export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMI
   const decode = decoderFor(bytes);
   const fields: HeaderField[] = [];
   let count = 0;
-  for (let at = 0; at < bytes.length; ) {
-    const end = endOfField(bytes, at);
+  for (const [start, end] of fieldRanges(bytes)) {
     if (++count > limits.maxFields) return { ok: false, why: `the header section has more than ${limits.maxFields} fields` };
-    const field = readField(decode(at, end));
+    const field = readField(decode(start, end));
     if (field) fields.push(field);
-    at = end;
   }
   return { ok: true, fields };
+}
+
+/** Where each field of a header block begins and ends, its line end and continuation lines included. */
+export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: number]> {
+  for (let at = 0; at < block.length; ) {
+    const end = endOfField(block, at);
+    yield [at, end];
+    at = end;
+  }
 }
 
 /** The first value of a field, by its name without regard to case (RFC 5322 1.2.2). */
@@ -56,7 +63,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 
 /** A field ends at the first line end that no white space follows (RFC 5322 2.2.3). */
-function endOfField(bytes: Buffer, from: number): number {
+function endOfField(bytes: Uint8Array, from: number): number {
   for (let at = from; ; ) {
     const lf = bytes.indexOf(LF, at);
     if (lf === -1) return bytes.length;

@@ -1,3 +1,4 @@
 export * from "./address.ts";
 export * from "./header.ts";
+export * from "./line-ends.ts";
 export * from "./message-id.ts";

@@ -80,13 +80,11 @@ export function createDataReader(): DataReader {
   };
 }
 
-/** Whether a piece of a command stream, which follows `before`, has a CR or LF that stands alone (RFC 5321 2.3.8). A final CR may still get its LF. */
-export function hasStrayLineEnd(before: string, chunk: Buffer): boolean {
-  let previous = before === "" ? LF : before.charCodeAt(before.length - 1);
-  if (previous !== CR && chunk.indexOf(LF) === -1 && chunk.indexOf(CR) === -1) return false;
-  for (const byte of chunk) {
-    if ((byte === LF) !== (previous === CR)) return true;
-    previous = byte;
-  }
-  return false;
+/**
+ * Whether commands, so far read up to somewhere in a line, hold a CR or LF that stands alone (RFC 5321 2.3.8). A final CR may still get its
+ * LF. What follows a DATA command is not looked at: it is a message unless the command is refused.
+ */
+export function hasStrayLineEnd(commands: string): boolean {
+  const data = /(?:^|\n)DATA[ \t]*\r?\n/i.exec(commands);
+  return /(?<!\r)\n|\r(?!\n|$)/.test(data ? commands.slice(0, data.index + data[0].length) : commands);
 }

@@ -1,0 +1,76 @@
+import type { Ids } from "../../kernel/index.ts";
+import { addressKey, domainOf, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { EmailSendResult } from "../../workers/index.ts";
+import { mailErrors } from "../errors.ts";
+import { formatField, prepend } from "../messages/rewrite.ts";
+import type { Settled, Transport } from "../messages/types.ts";
+import { checkForwardHeaders } from "../sending/header-policy.ts";
+import type { LiveMail } from "./live-mail.ts";
+
+/** Which destinations forward() may reach. */
+export interface ForwardRules {
+  /** Whether an address is a confirmed destination. Without it every address is. */
+  isVerified?: (address: string) => boolean | Promise<boolean>;
+  /** Whether mail to `address` would come back to `script`. The recipient of the message itself always would. */
+  leadsTo?: (address: string, script: string) => boolean | Promise<boolean>;
+}
+
+/** One worker's message may go to this many destinations. */
+const MAX_FORWARDS = 100;
+
+/** `message.forward()`: resolves once the next hop has the message. The body stays octet for octet what it was; X- headers go on top. */
+export function createForward({ live, transport, ids, rules }: { live: LiveMail; transport: Transport; ids: Pick<Ids, "messageId">; rules: ForwardRules }) {
+  const destinations = new Set<string>();
+
+  async function check(text: string): Promise<Mailbox> {
+    const destination = parseAddress(text);
+    if (destination === undefined) throw mailErrors.destinationInvalid({ address: JSON.stringify(text.slice(0, 100)) });
+    const { address } = destination;
+    if (destinations.has(addressKey(destination))) throw mailErrors.alreadyForwarded();
+    if (destinations.size >= MAX_FORWARDS) throw mailErrors.tooManyForwards({ limit: MAX_FORWARDS });
+    // Claimed before anything is awaited: two calls at once must not both pass.
+    destinations.add(addressKey(destination));
+    try {
+      if (rules.isVerified && !(await rules.isVerified(address))) throw mailErrors.destinationNotVerified({ address });
+      if (isRecipient(live, destination) || (await rules.leadsTo?.(address, live.script))) throw mailErrors.sameWorker({ address });
+    } catch (err) {
+      destinations.delete(addressKey(destination));
+      throw err;
+    }
+    return destination;
+  }
+
+  return async (recipient: string, headers: [name: string, value: string][]): Promise<EmailSendResult> => {
+    const extra = checkForwardHeaders(headers);
+    const destination = await check(recipient);
+    const messageId = ids.messageId(domainOf(live.from) || domainOf(live.to));
+    const { source } = live.message;
+    const top = extra.map(([name, value]) => formatField(name, value)).join("");
+    try {
+      throwFailure(
+        await transport.deliver({
+          messageId, cause: "forward", from: live.from, to: [destination.address], inbound: { id: live.id }, script: live.script,
+          raw: () => (top === "" ? source.open() : prepend(top, source.open())),
+        }),
+      );
+    } catch (err) {
+      destinations.delete(addressKey(destination));
+      throw err;
+    }
+    return { messageId };
+  };
+}
+
+const isRecipient = (live: LiveMail, destination: Mailbox) => {
+  const own = parseAddress(live.to);
+  return own !== undefined && addressKey(own) === addressKey(destination);
+};
+
+/** What the worker sees of a next hop that refused. */
+export function throwFailure(settled: Settled[]): void {
+  const failed = settled.find((one) => !one.ok);
+  if (failed === undefined || failed.ok) return;
+  const { code, enhanced, text } = failed.reply;
+  const details = { status: code, reply: `${enhanced} ${text}` };
+  throw failed.temporary ? mailErrors.transientFailure(details) : mailErrors.permanentFailure(details);
+}

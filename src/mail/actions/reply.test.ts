@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { createMimeMessage } from "mimetext";
+import PostalMime from "postal-mime";
+import { clock, ids, memoryTransport, newSpool } from "../mail.testing.ts";
+import { readMessage } from "../messages/message.ts";
+import type { Settled } from "../messages/types.ts";
+import { createReply } from "./reply.ts";
+
+const INCOMING = "From: a@sender.example\r\nMessage-ID: <in@sender.example>\r\n";
+
+async function setUp({ incoming = "", from = "a@sender.example", to = "b@here.example", maxBytes, answer }: { incoming?: string; from?: string; to?: string; maxBytes?: number; answer?: (rcpt: string) => Settled } = {}) {
+  const spool = await newSpool({ memoryBytes: 1000, maxBytes });
+  const transport = memoryTransport(answer);
+  const message = readMessage(spool.hold(Buffer.from(`${incoming.includes("Message-ID") ? incoming : INCOMING + incoming}\r\nhello\r\n`)));
+  const delivered: string[] = [];
+  const { reply, replyBuilt } = createReply({ live: { id: "1", message, from, to, script: "w" }, transport, spool, clock, ids, onReplied: async (mail) => void delivered.push(mail.messageId) });
+  const answerWith = (fields: string[] | string, options: { from?: string; to?: string; body?: string } = {}) =>
+    reply({
+      from: options.from ?? "b@here.example", to: options.to ?? "a@sender.example",
+      raw: Readable.from([Buffer.from(Array.isArray(fields) ? `${fields.join("\r\n")}\r\n\r\n${options.body ?? "thanks"}` : fields)], { objectMode: false }),
+    });
+  return { answerWith, replyBuilt, transport, delivered, spool };
+}
+
+const GOOD = ["From: Bo <b@here.example>", "Message-ID: <out@here.example>", "In-Reply-To: <in@sender.example>"];
+const headersOf = (raw: string) => raw.slice(0, raw.indexOf("\r\n\r\n")).split(/\r\n(?![ \t])/);
+
+test("a reply goes to the sender with our identifier, References, a date and the mark of an automatic answer", async () => {
+  const { answerWith, transport, delivered } = await setUp();
+  const { messageId } = await answerWith([...GOOD, "Bcc: hidden@x.example"]);
+  assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
+  const [mail] = transport.sent;
+  assert.deepEqual({ cause: mail!.cause, from: mail!.from, to: mail!.to, id: mail!.messageId }, { cause: "reply", from: "b@here.example", to: ["a@sender.example"], id: messageId });
+  assert.deepEqual(headersOf(mail!.raw), [
+    "References: <in@sender.example>", "Auto-Submitted: auto-replied", `Message-ID: ${messageId}`, "Date: Mon, 5 Jan 2026 07:08:09 +0000", "From: Bo <b@here.example>", "In-Reply-To: <in@sender.example>",
+  ]);
+  assert.ok(mail!.raw.endsWith("\r\n\r\nthanks"));
+  assert.deepEqual(delivered, [messageId]);
+});
+
+test("what mimetext makes is a valid reply", async () => {
+  const { answerWith, transport } = await setUp();
+  const mime = createMimeMessage();
+  mime.setHeader("In-Reply-To", "<in@sender.example>");
+  mime.setSender({ name: "Bo", addr: "b@here.example" });
+  mime.setRecipient("a@sender.example");
+  mime.setSubject("Grüße");
+  mime.addMessage({ contentType: "text/plain", data: "danke" });
+  await answerWith(mime.asRaw());
+  const parsed = await PostalMime.parse(Buffer.from(transport.sent[0]!.raw, "latin1"));
+  assert.deepEqual([parsed.subject, parsed.text?.trim(), parsed.references, parsed.messageId], ["Grüße", "danke", "<in@sender.example>", transport.sent[0]!.messageId]);
+  assert.doesNotMatch(transport.sent[0]!.raw, /(?<!\r)\n|\r(?!\n)/, "no bare line end leaves the house");
+});
+
+test("References continue the thread of the incoming message", async () => {
+  const { answerWith, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n <1@x>\r\n" });
+  await answerWith(GOOD);
+  assert.equal(headersOf(transport.sent[0]!.raw)[0], "References: <0@x> <1@x> <in@sender.example>");
+});
+
+for (const [text, fields, options] of [
+  ["From: header does not match mail from", ["From: other@here.example", ...GOOD.slice(1)]],
+  ["From: header does not match mail from", GOOD.slice(1)],
+  ["invalid message-id", [GOOD[0]!, GOOD[2]!]],
+  ["invalid headers set", [...GOOD, "Received: from x by y; today"]],
+  ["no In-Reply-To header found in reply message", GOOD.slice(0, 2)],
+  ["In-Reply-To does not match original Message-ID", [...GOOD.slice(0, 2), "In-Reply-To: <other@sender.example>"]],
+  ["provided References header is invalid", [...GOOD, "References: <other@sender.example>"]],
+  ["provided References header is invalid", [...GOOD, `References: <in@sender.example>${" <x@y>".repeat(100)}`]],
+  ["could not parse email: the header section has more than 10020 fields", "A: 1\r\n".repeat(10_021)],
+  ["email from b@elsewhere.example not allowed", ["From: b@elsewhere.example", ...GOOD.slice(1)], { from: "b@elsewhere.example" }],
+  ["email from  not allowed", GOOD, { from: "" }],
+  ["email to c@sender.example not allowed", GOOD, { to: "c@sender.example" }],
+] as [string, string[] | string, { from?: string; to?: string }?][]) {
+  test(`refused: ${text}`, async () => {
+    const { answerWith, transport, spool } = await setUp();
+    await assert.rejects(answerWith(fields, { ...options, body: "x".repeat(5000) }), { message: text });
+    assert.equal(transport.sent.length, 0);
+    assert.deepEqual(await readdir(spool.dir), [], "no spool file stays");
+    await answerWith(GOOD);
+    assert.equal(transport.sent.length, 1, "a refused attempt may be mended");
+  });
+}
+
+test("References that are given are kept when they hold the thread", async () => {
+  const { answerWith, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
+  await answerWith([...GOOD, "References: <extra@x> <0@x> <in@sender.example>"]);
+  assert.equal(transport.sent[0]!.raw.match(/^References:/gm)!.length, 1);
+});
+
+for (const [why, incoming, from] of [
+  ["asked for no automatic answers", "X-Auto-Response-Suppress: All\r\n"],
+  ["a machine sent it", "Auto-Submitted: auto-replied; owner=x\r\n"],
+  ["bulk mail", "Precedence: Bulk\r\n"],
+  ["a mailing list", "List-Id: <l.example>\r\n"],
+  ["only In-Reply-To", "In-Reply-To: <0@x>\r\n"],
+  ["only References", "References: <0@x>\r\n"],
+  ["100 References", `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(100)}\r\n`],
+  ["the null sender", "", ""],
+  ["no Message-ID", "Message-ID: \r\nFrom: a@sender.example\r\n"],
+] as [string, string, string?][]) {
+  test(`Original email is not replyable: ${why}`, async () => {
+    const { answerWith, replyBuilt, transport } = await setUp({ incoming, from });
+    const expected = (err: Error & { fix?: string }) => err.message === "Original email is not replyable" && err.fix !== undefined && err.fix.length > 10;
+    await assert.rejects(answerWith(GOOD), expected);
+    await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), expected);
+    assert.equal(transport.sent.length, 0);
+  });
+}
+
+test("values that allow an answer", async () => {
+  for (const incoming of ["X-Auto-Response-Suppress: None\r\n", "Auto-Submitted: No\r\n", "Precedence: first-class\r\n", `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(99)}\r\n`]) {
+    const { answerWith, transport } = await setUp({ incoming });
+    await answerWith(GOOD);
+    assert.equal(transport.sent.length, 1, incoming);
+  }
+});
+
+test("one reply for each message, also when two are tried at once; a failed delivery may be tried again", async () => {
+  let ok = false;
+  const { answerWith, replyBuilt } = await setUp({ answer: (rcpt) => (ok ? { rcpt, ok } : { rcpt, ok, temporary: true, reply: { code: 451, enhanced: "4.3.0", text: "later" } }) });
+  await assert.rejects(answerWith(GOOD), { message: "could not send email: Unknown error: transient error (451): 4.3.0 later" });
+  ok = true;
+  const results = await Promise.allSettled([answerWith(GOOD), answerWith(GOOD)]);
+  assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected"]);
+  await assert.rejects(answerWith(GOOD), { message: "message already replied to" });
+  await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), { message: "message already replied to" });
+});
+
+test("a reply larger than the limit is refused while it is read", async () => {
+  const { answerWith } = await setUp({ maxBytes: 2000 });
+  await assert.rejects(answerWith(GOOD, { body: "x".repeat(3000) }), { code: "E_CONTENT_TOO_LARGE" });
+});
+
+test("a builder reply is addressed and threaded by itself", async () => {
+  const { replyBuilt, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
+  const { messageId } = await replyBuilt({ from: { email: "b@here.example", name: "Bö" }, subject: "Re: hi", text: "thanks", html: "<p>thanks", headers: { "X-Ticket": "7" }, attachments: [{ content: { base64: "AAE=" }, filename: "a.bin", type: "application/octet-stream" }] });
+  const [mail] = transport.sent;
+  assert.deepEqual([mail!.cause, mail!.to, mail!.messageId, mail!.parts?.text], ["reply", ["a@sender.example"], messageId, "thanks"]);
+  const parsed = await PostalMime.parse(Buffer.from(mail!.raw, "latin1"));
+  assert.deepEqual(
+    [parsed.from, parsed.to?.[0]?.address, parsed.subject, parsed.inReplyTo, parsed.references, parsed.messageId, parsed.text, parsed.attachments.length],
+    [{ name: "Bö", address: "b@here.example" }, "a@sender.example", "Re: hi", "<in@sender.example>", "<0@x> <in@sender.example>", messageId, "thanks\n", 1],
+  );
+  assert.ok(parsed.headers.some(({ key, value }) => key === "x-ticket" && value === "7"));
+  assert.ok(parsed.headers.some(({ key, value }) => key === "auto-submitted" && value === "auto-replied"));
+});
+
+test("a builder reply obeys the same rules", async () => {
+  const { replyBuilt } = await setUp();
+  const mail = { from: "b@here.example", subject: "x", text: "y" };
+  await assert.rejects(replyBuilt({ ...mail, from: "b@elsewhere.example" }), { message: "email from b@elsewhere.example not allowed" });
+  await assert.rejects(replyBuilt({ ...mail, cc: "c@x.example" }), { message: "email to c@x.example not allowed" });
+  await assert.rejects(replyBuilt({ ...mail, headers: { "In-Reply-To": "<other@x>" } }), { message: "In-Reply-To does not match original Message-ID" });
+  await assert.rejects(replyBuilt({ ...mail, headers: { References: "<other@x>" } }), { message: "provided References header is invalid" });
+  await assert.rejects(replyBuilt({ ...mail, subject: undefined }), { code: "E_FIELD_MISSING" });
+  await replyBuilt({ ...mail, to: "A@sender.example", headers: { "In-Reply-To": "<in@sender.example>" } });
+});

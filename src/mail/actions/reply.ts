@@ -1,0 +1,86 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { headerValue, parseAddress, sameAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { BuiltMail, EmailSendResult, MailActions } from "../../workers/index.ts";
+import { mailErrors } from "../errors.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { Outbound, Transport } from "../messages/types.ts";
+import { readDraft, recipientsOf } from "../sending/draft.ts";
+import { finishRaw, readRaw } from "../sending/raw.ts";
+import { composeWithin, partsOf } from "../sending/send-email.ts";
+import { throwFailure } from "./forward.ts";
+import type { LiveMail } from "./live-mail.ts";
+import { whyNotReplyable } from "./replyable.ts";
+import { threadFields } from "./thread.ts";
+
+interface Options {
+  live: LiveMail;
+  transport: Transport;
+  spool: Spool;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId">;
+  /** Sees a reply that was delivered, while its bytes can still be read. */
+  onReplied: (mail: Outbound) => Promise<void>;
+}
+
+/** `message.reply()`: one answer to the sender, from the domain that received the message, in its thread. */
+export function createReply({ live, transport, spool, clock, ids, onReplied }: Options): Pick<MailActions, "reply" | "replyBuilt"> {
+  let replied = false;
+  let delivered = false;
+
+  /** An attempt that is refused may be mended and made again; a reply that was delivered is the only one. */
+  async function once(attempt: () => Promise<EmailSendResult>): Promise<EmailSendResult> {
+    if (replied) throw mailErrors.alreadyReplied();
+    replied = true;
+    try {
+      return await attempt();
+    } catch (err) {
+      replied = delivered;
+      throw err;
+    }
+  }
+
+  function checkEnds(from: Mailbox, to: string) {
+    const why = whyNotReplyable(live);
+    if (why !== undefined) throw mailErrors.notReplyable({ why });
+    const domain = parseAddress(live.to)?.domain;
+    if (from.domain !== domain) throw mailErrors.senderNotAllowed({ address: from.address, fix: `Reply from an address of ${domain}, where the message came in.` });
+    if (!sameAddress(to, live.from)) throw mailErrors.recipientNotAllowed({ address: to, fix: `A reply goes to the sender of the message: ${live.from}.` });
+  }
+
+  async function hand(mail: Omit<Outbound, "cause" | "to" | "inbound" | "script">): Promise<EmailSendResult> {
+    const outbound: Outbound = { ...mail, cause: "reply", to: [live.from], inbound: { id: live.id }, script: live.script };
+    throwFailure(await transport.deliver(outbound));
+    delivered = true;
+    await onReplied(outbound);
+    return { messageId: mail.messageId };
+  }
+
+  return {
+    reply: ({ from: fromText, to, raw }) =>
+      once(async () => {
+        const from = parseAddress(fromText);
+        if (from === undefined) throw mailErrors.senderNotAllowed({ address: fromText, fix: "Give one address without a name." });
+        checkEnds(from, to);
+        const reply = await readRaw(spool, raw, { from, maxBytes: spool.maxBytes });
+        try {
+          const messageId = ids.messageId(from.domain);
+          return await hand({ messageId, from: from.address, raw: finishRaw(reply, { messageId, at: new Date(clock.now()), more: threadFields(live.message, reply.fields) }) });
+        } finally {
+          await reply.source.discard();
+        }
+      }),
+
+    replyBuilt: (mail: BuiltMail) =>
+      once(async () => {
+        const draft = readDraft(mail);
+        for (const to of [live.from, ...recipientsOf(draft).map((one) => one.address)]) checkEnds(draft.from, to);
+        draft.to = [parseAddress(live.from)!];
+        draft.cc = draft.bcc = [];
+        if (headerValue(draft.headers, "in-reply-to") === undefined) draft.headers.unshift(["In-Reply-To", live.message.messageId!]);
+        draft.headers.push(...threadFields(live.message, draft.headers));
+        const messageId = ids.messageId(draft.from.domain);
+        const raw = await composeWithin(draft, { maxBytes: spool.maxBytes, messageId, at: new Date(clock.now()) });
+        return hand({ messageId, from: draft.from.address, raw: () => raw, parts: partsOf(draft) });
+      }),
+  };
+}

@@ -1,0 +1,20 @@
+import { headerValue, headerValues } from "../../protocol/rfc5322/index.ts";
+import { messageIds } from "../messages/message.ts";
+import type { LiveMail } from "./live-mail.ts";
+
+export const MAX_REFERENCES = 100;
+
+/** Why a message must not be answered by a machine; undefined when it may be. RFC 3834 2, and the rules of the platform. */
+export function whyNotReplyable({ from, message }: LiveMail): string | undefined {
+  const word = (name: string) => headerValue(message.fields, name)?.split(";")[0]!.trim().toLowerCase();
+  if (from === "") return "It has the null sender: it is a bounce or another notice, and nobody reads answers to it.";
+  if (message.messageId === undefined) return "It has no Message-ID that a reply could name.";
+  if (!["none", undefined].includes(word("x-auto-response-suppress"))) return "It asks for no automatic answers (X-Auto-Response-Suppress).";
+  if (!["no", undefined].includes(word("auto-submitted"))) return "A machine sent it (Auto-Submitted).";
+  if (headerValues(message.fields, "precedence").some((value) => ["bulk", "junk", "list"].includes(value.toLowerCase()))) return "It is bulk mail (Precedence).";
+  if (headerValue(message.fields, "list-id") !== undefined) return "It comes from a mailing list (List-Id).";
+  const [inReplyTo, references] = [messageIds(message, "in-reply-to"), messageIds(message, "references")];
+  if ((inReplyTo === undefined) !== (references === undefined)) return "It has only one of In-Reply-To and References.";
+  if (references !== undefined && references.length >= MAX_REFERENCES) return `Its References header has ${MAX_REFERENCES} entries or more.`;
+  return undefined;
+}

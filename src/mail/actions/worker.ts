@@ -1,0 +1,74 @@
+import { Readable } from "node:stream";
+import type { Clock, Ids } from "../../kernel/index.ts";
+import type { EmailOutcome, MailActions, WorkerRuntime } from "../../workers/index.ts";
+import type { Outbound, Trace, TraceEvent, Transport } from "../messages/types.ts";
+import type { Spool } from "../messages/spool.ts";
+import { createForward, type ForwardRules } from "./forward.ts";
+import type { LiveMail } from "./live-mail.ts";
+import { createReply } from "./reply.ts";
+
+/** What became of a message in a worker's hands. */
+export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended"> {
+  /** The reason given to setReject(), as given. */
+  rejectReason?: string;
+  forwards: { recipient: string; headers: [name: string, value: string][]; messageId: string }[];
+  /** `raw` only where the caller asked to keep it. */
+  replies: { messageId: string; sender: string; raw?: Buffer }[];
+  /** In the order they happened; timestamps in RFC 3339. */
+  events: { type: "received" | "forward" | "reply" | "reject"; timestamp: string; messageId?: string }[];
+}
+
+export interface WorkerAction {
+  runtime: Pick<WorkerRuntime, "email">;
+  transport: Transport;
+  spool: Spool;
+  trace: Trace;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId">;
+  rules: ForwardRules;
+}
+
+/** Hands a message to a worker and lets it act on it. What happens after the handler returned, in waitUntil(), still joins the lists until `ended`. */
+export function createWorkerAction({ runtime, transport, spool, trace, clock, ids, rules }: WorkerAction) {
+  return async (live: LiveMail, { keepReplies = false }: { keepReplies?: boolean } = {}): Promise<Handled> => {
+    const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = { forwards: [], replies: [], events: [] };
+
+    function record(type: Handled["events"][number]["type"], messageId?: string) {
+      events.push({ type, timestamp: new Date(clock.now()).toISOString(), ...(messageId === undefined ? {} : { messageId }) });
+    }
+    function tell(step: TraceEvent["step"], detail: Record<string, unknown>) {
+      trace({ message: live.message.source.id, at: new Date(clock.now()), step, rcpt: live.to, detail: { script: live.script, ...detail } });
+    }
+    async function onReplied(mail: Outbound) {
+      replies.push({ messageId: mail.messageId, sender: mail.from, ...(keepReplies ? { raw: await bytesOf(mail.raw()) } : {}) });
+      record("reply", mail.messageId);
+      tell("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
+    }
+
+    const forward = createForward({ live, transport, ids, rules });
+    const actions: MailActions = {
+      async forward(recipient, headers) {
+        const { messageId } = await forward(recipient, headers);
+        forwards.push({ recipient, headers, messageId });
+        record("forward", messageId);
+        tell("forwarded", { to: recipient, messageId });
+        return { messageId };
+      },
+      ...createReply({ live, transport, spool, clock, ids, onReplied }),
+    };
+
+    record("received");
+    const { message, id, from, to, script } = live;
+    const { source, fields } = message;
+    const outcome = await runtime.email(script, { id, from, to, rawSize: source.size, headers: fields, raw: () => source.open(), canBeForwarded: true }, actions);
+    if (outcome.rejected !== undefined) record("reject");
+    tell("handled", { outcome: outcome.outcome, ...(outcome.rejected === undefined ? {} : { rejected: outcome.rejected }) });
+    return {
+      outcome: outcome.outcome, ended: outcome.ended, forwards, replies, events,
+      ...(outcome.exception === undefined ? {} : { exception: outcome.exception }),
+      ...(outcome.rejected === undefined ? {} : { rejectReason: outcome.rejected }),
+    };
+  };
+}
+
+const bytesOf = async (raw: Readable | Uint8Array): Promise<Buffer> => (raw instanceof Readable ? Buffer.concat(await raw.toArray()) : Buffer.from(raw));

@@ -1,0 +1,132 @@
+import { defineErrors, UserError } from "../kernel/index.ts";
+import type { SmtpReply } from "./messages/types.ts";
+
+/**
+ * Everything mail can refuse. The lower-case texts without a full stop and the header texts are the ones that Email Workers in the field
+ * match on; they stay as they are.
+ */
+export const mailErrors = defineErrors("mail", {
+  // ---- taking a message in
+  messageTooLarge: {
+    code: "E_CONTENT_TOO_LARGE", http: 400, smtp: 552, enhanced: "5.3.4",
+    message: "Email message size is bigger than the production size limit of {limit}.",
+    fix: "Send a smaller message, or share large files by a link.",
+  },
+  cannotParse: {
+    code: "E_VALIDATION_ERROR", http: 400, smtp: 554, enhanced: "5.6.0",
+    message: "could not parse email: {why}",
+    fix: "Send a message whose header section follows RFC 5322.",
+  },
+  strayLineEnd: {
+    code: "E_VALIDATION_ERROR", http: 400, smtp: 550, enhanced: "5.6.11",
+    message: "Message has a bare {character}: lines end in CR LF",
+    fix: "End every line of the message with CR LF (RFC 5321 2.3.8).",
+  },
+  loop: {
+    code: "E_VALIDATION_ERROR", http: 400, smtp: 554, enhanced: "5.4.6",
+    message: "Message has passed {hops} servers: it goes round in a loop",
+    fix: "Look for two addresses that forward to each other.",
+  },
+  storageFull: {
+    code: "E_INTERNAL_SERVER_ERROR", http: 507, smtp: 452, enhanced: "4.3.1",
+    message: "Not enough storage to take the message, try again later",
+    fix: "Free space on the disk that holds the mail folder.",
+  },
+  fault: { code: "E_INTERNAL_SERVER_ERROR", http: 500, smtp: 451, enhanced: "4.3.0", message: "The message could not be processed, try again later" },
+  listenFailed: {
+    code: "E_LISTEN", http: 500,
+    message: "cannot listen for SMTP on {host}:{port}: {reason}",
+    fix: "Choose another port, or stop the program that uses this one.",
+  },
+
+  // ---- handing it to its recipient
+  noSuchRecipient: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "No such recipient: {address}" },
+  rejected: { code: "E_REJECTED", http: 400, smtp: 555, enhanced: "5.7.1", message: "{reason}" },
+  handlerFailed: {
+    code: "E_INTERNAL_SERVER_ERROR", http: 500, smtp: 451, enhanced: "4.3.0",
+    message: "The worker that handles this address failed, try again later",
+    fix: "The worker's own log tells what went wrong.",
+  },
+
+  // ---- message.forward()
+  destinationInvalid: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "destination address is invalid",
+    fix: "Give one address, like user@example.com, without a display name. Given: {address}",
+  },
+  destinationNotVerified: {
+    code: "E_RECIPIENT_NOT_ALLOWED", http: 403, message: "destination address not verified",
+    fix: "Add {address} to the destination addresses and open the link in the mail it gets.",
+  },
+  alreadyForwarded: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "message already forwarded to this destination",
+    fix: "Call forward() once for each destination.",
+  },
+  sameWorker: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "cannot forward email to same worker",
+    fix: "Forward to an address that does not lead back to this worker. Given: {address}",
+  },
+  tooManyForwards: { code: "E_TOO_MANY_RECIPIENTS", http: 400, message: "message already forwarded to {limit} destinations", fix: "Send to a mailing list instead." },
+  forwardHeaderNotAllowed: {
+    code: "E_HEADER_NOT_ALLOWED", http: 400, message: "only X-* headers can be added to a forwarded message, not '{name}'",
+    fix: "Give the header a name that begins with X-.",
+  },
+  transientFailure: { code: "E_DELIVERY_FAILED", http: 502, message: "could not send email: Unknown error: transient error ({status}): {reply}", fix: "Try again later." },
+  permanentFailure: { code: "E_DELIVERY_FAILED", http: 502, message: "could not send email: Unknown error: permanent error ({status}): {reply}" },
+
+  // ---- message.reply()
+  notReplyable: { code: "E_VALIDATION_ERROR", http: 400, message: "Original email is not replyable", fix: "{why}" },
+  alreadyReplied: { code: "E_VALIDATION_ERROR", http: 400, message: "message already replied to", fix: "Call reply() once for each message." },
+  noInReplyTo: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "no In-Reply-To header found in reply message",
+    fix: "Set In-Reply-To to the Message-ID of the incoming message: message.headers.get('Message-ID').",
+  },
+  inReplyToMismatch: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "In-Reply-To does not match original Message-ID",
+    fix: "Set In-Reply-To to {messageId}.",
+  },
+  referencesInvalid: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "provided References header is invalid",
+    fix: "Leave References out (it is added), or give the incoming References followed by the incoming Message-ID, 100 entries at most.",
+  },
+
+  // ---- what a worker sends
+  fromMismatch: {
+    code: "E_VALIDATION_ERROR", http: 400, message: "From: header does not match mail from",
+    fix: "Use {from} in the From: header too.",
+  },
+  invalidMessageId: { code: "E_VALIDATION_ERROR", http: 400, message: "invalid message-id", fix: "Give the message a Message-ID header, like <id@example.com>." },
+  invalidHeaders: { code: "E_VALIDATION_ERROR", http: 400, message: "invalid headers set", fix: "Leave out the Received header: servers write it." },
+  recipientNotAllowed: { code: "E_RECIPIENT_NOT_ALLOWED", http: 403, message: "email to {address} not allowed", fix: "{fix}" },
+  senderNotAllowed: { code: "E_SENDER_NOT_VERIFIED", http: 403, message: "email from {address} not allowed", fix: "{fix}" },
+  fieldMissing: { code: "E_FIELD_MISSING", http: 400, message: "'{field}' is required", fix: "{fix}" },
+  invalidField: { code: "E_VALIDATION_ERROR", http: 400, message: "'{field}' {why}" },
+  tooManyRecipients: { code: "E_TOO_MANY_RECIPIENTS", http: 400, message: "{count} recipients in to, cc and bcc together, maximum is {limit}", fix: "Send in several calls." },
+  deliveryFailed: { code: "E_DELIVERY_FAILED", http: 502, message: "could not send email to {address}: {status} {reply}" },
+
+  // ---- the headers field of a builder message
+  headerPlatform: { code: "E_HEADER_NOT_ALLOWED", http: 400, message: "Header '{name}' is not allowed. It is auto-generated by the platform." },
+  headerNotAllowed: { code: "E_HEADER_NOT_ALLOWED", http: 400, message: "Header '{name}' is not allowed.", fix: "Use a header of the allow-list, or a name that begins with X-." },
+  headerUseField: { code: "E_HEADER_USE_API_FIELD", http: 400, message: "Header '{name}' must be set via the '{field}' API field, not the 'headers' object." },
+  headerValueInvalid: { code: "E_HEADER_VALUE_INVALID", http: 400, message: "Header '{name}' {why}." },
+  headerValueTooLong: { code: "E_HEADER_VALUE_TOO_LONG", http: 400, message: "Header '{name}' value exceeds {limit} byte limit." },
+  headerNameInvalid: { code: "E_HEADER_NAME_INVALID", http: 400, message: "Header name '{name}' {why}." },
+  headersTooLarge: { code: "E_HEADERS_TOO_LARGE", http: 400, message: "Total custom headers payload ({size}KB) exceeds {limit}KB limit." },
+  headersTooMany: { code: "E_HEADERS_TOO_MANY", http: 400, message: "{count} allowlisted headers provided, maximum is {limit}." },
+});
+
+const DISK_FULL = new Set(["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"]);
+
+/** What a peer is told about anything thrown while its message was handled: a refusal in its own words, a fault in general ones. */
+export function refusalOf(thrown: unknown): UserError {
+  if (thrown instanceof UserError && thrown.entry.smtp !== undefined) return thrown;
+  const code = (thrown as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === "string" && DISK_FULL.has(code) ? mailErrors.storageFull({}, { cause: thrown }) : mailErrors.fault({}, { cause: thrown });
+}
+
+export function replyOf(refusal: UserError): SmtpReply {
+  const { smtp = 451, enhanced = "4.3.0" } = refusal.entry;
+  return { code: smtp, enhanced, text: refusal.message };
+}
+
+/** 26214400 -> "25MiB". */
+export const mebibytes = (bytes: number): string => `${Math.round((bytes / 1024 / 1024) * 100) / 100}MiB`;

@@ -1,0 +1,11 @@
+export * from "./errors.ts";
+export { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
+export type { ForwardRules } from "./actions/forward.ts";
+export type { Handled } from "./actions/worker.ts";
+export { createSmtpListener, DEFAULT_SMTP_LIMITS, type SmtpLimits, type SmtpListener, type SmtpListenerOptions } from "./inbound/listener.ts";
+export { messageIds, readMessage, type Message } from "./messages/message.ts";
+export { createSpool, MAX_MESSAGE_BYTES, type Spool, type SpoolOptions } from "./messages/spool.ts";
+export { traceTo } from "./messages/trace.ts";
+export type * from "./messages/types.ts";
+export { createCapture, type Captured } from "./outbound/capture.ts";
+export { createSendEmail, DEFAULT_SEND_LIMITS, type SendEmailOptions, type SendLimits } from "./sending/send-email.ts";

@@ -1,0 +1,49 @@
+/** Collects chunks until they are wanted in one piece. */
+export interface Chunks {
+  readonly length: number;
+  push(chunk: Uint8Array): void;
+  /** Everything so far, or its first `length` octets, in one piece; the collection is empty afterwards. */
+  take(length?: number): Buffer;
+}
+
+const BLOCK = 16 * 1024;
+const SMALL = 2 * 1024;
+
+/** Small chunks are copied together: a peer that sends single octets would make every octet cost an object otherwise. */
+export function createChunks(): Chunks {
+  let pieces: Uint8Array[] = [];
+  let block: Buffer | undefined;
+  let used = 0;
+  let length = 0;
+
+  function closeBlock() {
+    if (block !== undefined && used > 0) pieces.push(block.subarray(0, used));
+    block = undefined;
+    used = 0;
+  }
+
+  return {
+    get length() {
+      return length;
+    },
+    push(chunk) {
+      length += chunk.length;
+      if (chunk.length >= SMALL) {
+        closeBlock();
+        pieces.push(chunk);
+        return;
+      }
+      if (block !== undefined && used + chunk.length > BLOCK) closeBlock();
+      block ??= Buffer.allocUnsafeSlow(BLOCK);
+      block.set(chunk, used);
+      used += chunk.length;
+    },
+    take(wanted = length) {
+      closeBlock();
+      const whole = Buffer.concat(pieces, wanted);
+      pieces = [];
+      length = 0;
+      return whole;
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { headerValue, headerValues, HEADER_LIMITS, parseAddressList, parseMessageId, parseMessageIds, readHeader, type HeaderField, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { mailErrors } from "../errors.ts";
+import type { MailSource } from "./types.ts";
+
+/** A message and what its header says, read once. */
+export interface Message {
+  source: MailSource;
+  fields: HeaderField[];
+  /** With angle brackets; undefined when there is none, or none that can be read. */
+  messageId: string | undefined;
+  /** The mailboxes of From and To; empty when the field is missing or broken. */
+  from: Mailbox[];
+  to: Mailbox[];
+}
+
+/** The limits of a message as it came, and room for the fields that we put on top. */
+const LIMITS = { maxBytes: HEADER_LIMITS.maxBytes + 4096, maxFields: HEADER_LIMITS.maxFields + 20 };
+
+/** Throws UserError (`could not parse email: ...`) for a header section beyond its limits. */
+export function readMessage(source: MailSource): Message {
+  const reading = readHeader(source.headerBlock, LIMITS);
+  if (!reading.ok) throw mailErrors.cannotParse({ why: reading.why });
+  const { fields } = reading;
+  return {
+    source,
+    fields,
+    messageId: parseMessageId(headerValue(fields, "message-id") ?? ""),
+    from: parseAddressList(headerValue(fields, "from") ?? "") ?? [],
+    to: headerValues(fields, "to").flatMap((value) => parseAddressList(value) ?? []),
+  };
+}
+
+/** The identifiers of References or In-Reply-To, in order; undefined when the field is not there. */
+export function messageIds(message: Message, field: "references" | "in-reply-to"): string[] | undefined {
+  const values = headerValues(message.fields, field);
+  return values.length === 0 ? undefined : values.flatMap(parseMessageIds);
+}

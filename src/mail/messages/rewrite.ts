@@ -1,0 +1,48 @@
+import { Readable } from "node:stream";
+import { isAscii } from "node:buffer";
+import { encodeWord, foldLines } from "nodemailer/lib/mime-funcs";
+import { fieldRanges } from "../../protocol/rfc5322/index.ts";
+import type { MailSource } from "./types.ts";
+
+/** A message with bytes put in front of it. Nothing is read before it is asked for. */
+export function prepend(prefix: string, raw: Readable | Uint8Array): Readable | Uint8Array {
+  const head = Buffer.from(prefix);
+  return raw instanceof Uint8Array ? Buffer.concat([head, raw]) : Readable.from(joined(head, raw), { objectMode: false });
+}
+
+async function* joined(head: Uint8Array, raw: Readable) {
+  if (head.length > 0) yield head;
+  yield* raw as AsyncIterable<Uint8Array>;
+}
+
+/** The message without the fields named in `drop` (lower case) and with `add` (whole fields, line ends included) on top. The body stays as it is. */
+export function rewriteHeader(source: MailSource, { drop, add }: { drop: ReadonlySet<string>; add: string }): () => Readable | Uint8Array {
+  const kept: Uint8Array[] = [];
+  for (const [start, end] of fieldRanges(source.headerBlock)) {
+    const line = source.headerBlock.subarray(start, end);
+    if (!drop.has(nameOf(line))) kept.push(line);
+  }
+  const header = Buffer.concat([Buffer.from(add), ...kept]);
+  return () => {
+    const body = source.open(source.headerBlock.length);
+    return body instanceof Uint8Array ? Buffer.concat([header, body]) : Readable.from(joined(header, body), { objectMode: false });
+  };
+}
+
+function nameOf(line: Uint8Array): string {
+  const colon = line.indexOf(0x3a);
+  return colon === -1 ? "" : Buffer.from(line.subarray(0, colon)).toString("latin1").trimEnd().toLowerCase();
+}
+
+/** RFC 5322 2.1.1: no line beyond 998 octets. Folding happens at white space; a longer run without any needs encoding. */
+const LONGEST_RUN = 900;
+
+/**
+ * One header field with its line end: folded at 76, text outside ASCII in encoded words (RFC 2047). The caller has checked the name, and
+ * that the value has no control characters.
+ */
+export function formatField(name: string, value: string): string {
+  const bytes = Buffer.from(value);
+  const encoded = isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > LONGEST_RUN) ? value : encodeWord(value, "Q", 52);
+  return `${foldLines(`${name}: ${encoded}`, 76)}\r\n`;
+}

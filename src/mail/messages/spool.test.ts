@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import { randomIds, UserError } from "../../kernel/index.ts";
+import { createSpool, type Spool } from "./spool.ts";
+import type { MailSource } from "./types.ts";
+
+const root = await mkdtemp(join(tmpdir(), "reelpost-spool-"));
+after(() => rm(root, { recursive: true }));
+
+let folders = 0;
+function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): { spool: Spool; files: () => Promise<string[]> } {
+  const dir = join(root, `s${folders++}`);
+  return { spool: createSpool({ dir, ids: randomIds, ...options }), files: () => readdir(dir).catch(() => []) };
+}
+
+async function* pieces(message: Buffer, size: number) {
+  for (let at = 0; at < message.length; at += size) yield message.subarray(at, at + size);
+}
+
+async function bytesOf(source: MailSource, start?: number): Promise<Buffer> {
+  const opened = source.open(start);
+  return opened instanceof Readable ? Buffer.concat(await opened.toArray()) : Buffer.from(opened);
+}
+
+test("a small message stays in memory, a large one becomes a file that discard() deletes", async () => {
+  const { spool, files } = newSpool({ memoryBytes: 100 });
+  const small = await spool.collect(pieces(Buffer.from("A: 1\r\n\r\nhello"), 3));
+  assert.ok(small.open() instanceof Uint8Array);
+  assert.deepEqual(await files(), []);
+
+  const message = Buffer.from(`A: 1\r\nB: 2\r\n\r\n${"x".repeat(1000)}`);
+  const large = await spool.collect(pieces(message, 7));
+  assert.ok(large.open() instanceof Readable);
+  assert.equal((await files()).length, 1);
+  assert.deepEqual(await bytesOf(large), message);
+  assert.deepEqual(await bytesOf(large), message, "again");
+  assert.deepEqual(await bytesOf(large, 12), message.subarray(12));
+  await large.discard();
+  await large.discard();
+  assert.deepEqual(await files(), []);
+});
+
+test("whatever the cutting and the threshold, size, header and bytes are those of the message", async () => {
+  const { spool, files } = newSpool({ memoryBytes: 20 });
+  await fc.assert(
+    fc.asyncProperty(fc.stringMatching(/^[a:\r\n]{0,80}$/), fc.integer({ min: 1, max: 30 }), fc.constantFrom("", "P: 1\r\n"), async (text, size, prefix) => {
+      const message = Buffer.from(text);
+      const source = await spool.collect(pieces(message, size), { prefix });
+      const whole = Buffer.concat([Buffer.from(prefix), message]);
+      assert.equal(source.size, whole.length);
+      assert.deepEqual(await bytesOf(source), whole);
+      assert.deepEqual(Buffer.from(source.headerBlock), Buffer.from(spool.hold(whole).headerBlock));
+      await source.discard();
+    }),
+    { numRuns: 60 },
+  );
+  assert.deepEqual(await files(), []);
+});
+
+test("a message over the limit is refused while it is read, without its prefix being counted, and leaves nothing", async () => {
+  const { spool, files } = newSpool({ maxBytes: 1000, memoryBytes: 100 });
+  let read = 0;
+  async function* endless() {
+    for (;;) {
+      read += 50;
+      yield Buffer.alloc(50, "a\n");
+    }
+  }
+  const tooLarge = (err: unknown) => err instanceof UserError && err.kind === "messageTooLarge" && err.entry.smtp === 552;
+  await assert.rejects(spool.collect(endless()), tooLarge);
+  assert.equal(read, 1050);
+  assert.deepEqual(await files(), []);
+  assert.throws(() => spool.hold(Buffer.alloc(1001)), tooLarge);
+  assert.equal((await spool.collect(pieces(Buffer.alloc(1000, "\n"), 64), { prefix: "P: 1\r\n" })).size, 1006);
+});
+
+test("the default limit is 25 MiB and says so", () => {
+  const { spool } = newSpool();
+  assert.equal(spool.maxBytes, 26_214_400);
+  assert.throws(() => spool.hold(Buffer.alloc(26_214_401)), { message: "Email message size is bigger than the production size limit of 25MiB." });
+});
+
+test("a header section without an end is refused at 1 MiB", async () => {
+  const { spool, files } = newSpool();
+  await assert.rejects(spool.collect(pieces(Buffer.alloc(1024 * 1024 + 5000, "a"), 65_536)), { message: "could not parse email: the header section is larger than 1048576 bytes" });
+  assert.deepEqual(await files(), []);
+});
+
+test("a stream that breaks off leaves nothing behind", async () => {
+  const { spool, files } = newSpool({ memoryBytes: 10 });
+  async function* broken() {
+    yield Buffer.alloc(100, "\n");
+    throw new Error("connection lost");
+  }
+  await assert.rejects(spool.collect(broken()), /connection lost/);
+  assert.deepEqual(await files(), []);
+});
+
+test("close() deletes what nobody discarded", async () => {
+  const { spool, files } = newSpool({ memoryBytes: 10 });
+  await spool.collect(pieces(Buffer.alloc(100, "\n"), 20));
+  assert.equal((await files()).length, 1);
+  await spool.close();
+  assert.deepEqual(await files(), []);
+});
+
+test("single octets cost no more than their octets", async () => {
+  const { spool } = newSpool();
+  const message = Buffer.alloc(100 * 1024, "ab\n");
+  const started = performance.now();
+  const source = await spool.collect(pieces(message, 1));
+  assert.equal(source.size, message.length);
+  assert.ok(performance.now() - started < 5000);
+  await source.discard();
+});

@@ -1,0 +1,150 @@
+import { createReadStream } from "node:fs";
+import { mkdir, open, rm, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import type { Ids } from "../../kernel/index.ts";
+import { createHeaderEnd, HEADER_LIMITS } from "../../protocol/rfc5322/index.ts";
+import { mailErrors, mebibytes } from "../errors.ts";
+import { createChunks } from "./chunks.ts";
+import type { MailSource } from "./types.ts";
+
+/** Where messages wait while they are handled: small ones in memory, the rest in files of a folder that belongs to the spool alone. */
+export interface Spool {
+  /** The largest message taken, octets. */
+  readonly maxBytes: number;
+  /**
+   * Reads a message to its end. `id` becomes its id. `prefix` is put in front of it and does not count. Rejects with UserError when the message or its header
+   * section is too large, with the stream's own error when it breaks off; leaves nothing behind then.
+   */
+  collect(body: AsyncIterable<Uint8Array>, options?: CollectOptions): Promise<MailSource>;
+  /** The same for a message that is at hand in one piece. The bytes must not change afterwards. */
+  hold(bytes: Uint8Array): MailSource;
+  /** Deletes every file that is left. */
+  close(): Promise<void>;
+}
+
+interface CollectOptions {
+  id?: string;
+  prefix?: string;
+  maxBytes?: number;
+}
+
+export interface SpoolOptions {
+  /** Made when first needed. */
+  dir: string;
+  ids: Pick<Ids, "hex">;
+  /** Default 26214400 (25 MiB). */
+  maxBytes?: number;
+  /** Messages up to this size stay in memory. Default 256 KiB. */
+  memoryBytes?: number;
+}
+
+export const MAX_MESSAGE_BYTES = 26_214_400;
+
+/** What we may write above a message ourselves. */
+const PREFIX_ROOM = 4096;
+
+export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryBytes = 256 * 1024 }: SpoolOptions): Spool {
+  const files = new Set<string>();
+  let folder: Promise<unknown> | undefined;
+
+  async function createFile(id: string): Promise<{ path: string; handle: FileHandle }> {
+    await (folder ??= mkdir(dir, { recursive: true, mode: 0o700 }));
+    const path = join(dir, `${id}.eml`);
+    files.add(path);
+    return { path, handle: await open(path, "wx", 0o600) };
+  }
+
+  async function deleteFile(path: string) {
+    await rm(path, { force: true });
+    files.delete(path);
+  }
+
+  async function collect(body: AsyncIterable<Uint8Array>, { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes }: CollectOptions = {}): Promise<MailSource> {
+    const head = createHeadReader();
+    const waiting = createChunks();
+    let size = 0;
+    let file: { path: string; handle: FileHandle } | undefined;
+
+    async function flush() {
+      file ??= await createFile(id);
+      await file.handle.writeFile(waiting.take());
+    }
+
+    function take(chunk: Uint8Array) {
+      head.push(chunk);
+      waiting.push(chunk);
+      size += chunk.length;
+    }
+
+    try {
+      if (prefix !== "") take(Buffer.from(prefix));
+      const most = limit + size;
+      for await (const chunk of body) {
+        take(chunk);
+        if (size > most) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
+        if (waiting.length > memoryBytes) await flush();
+      }
+      if (file === undefined) return inMemory(id, waiting.take(), head.end());
+      if (waiting.length > 0) await flush();
+      await file.handle.close();
+      return inFile(id, file.path, size, head.end());
+    } catch (err) {
+      if (file !== undefined) {
+        await file.handle.close().catch(() => {});
+        await deleteFile(file.path);
+      }
+      throw err;
+    }
+  }
+
+  function inFile(id: string, path: string, size: number, headerBlock: Uint8Array): MailSource {
+    return {
+      id,
+      size,
+      headerBlock,
+      open: (start = 0) => createReadStream(path, { start, highWaterMark: 256 * 1024 }),
+      discard: () => deleteFile(path),
+    };
+  }
+
+  return {
+    maxBytes,
+    collect,
+    hold(bytes) {
+      if (bytes.length > maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(maxBytes) });
+      const head = createHeadReader();
+      head.push(bytes);
+      return inMemory(ids.hex(), bytes, head.end());
+    },
+    async close() {
+      await Promise.all([...files].map(deleteFile));
+    },
+  };
+}
+
+const inMemory = (id: string, bytes: Uint8Array, headerBlock: Uint8Array): MailSource => ({
+  id,
+  size: bytes.length,
+  headerBlock,
+  open: (start = 0) => (start === 0 ? bytes : bytes.subarray(start)),
+  discard: async () => {},
+});
+
+/** Keeps the header section, however it is cut. */
+function createHeadReader() {
+  const scan = createHeaderEnd();
+  const chunks = createChunks();
+  let found: Uint8Array | undefined;
+
+  return {
+    push(chunk: Uint8Array) {
+      if (found !== undefined) return;
+      chunks.push(chunk);
+      const end = scan.push(chunk);
+      if ((end ?? chunks.length) > HEADER_LIMITS.maxBytes + PREFIX_ROOM) throw mailErrors.cannotParse({ why: `the header section is larger than ${HEADER_LIMITS.maxBytes} bytes` });
+      if (end !== undefined) found = chunks.take(end);
+    },
+    /** A message without an empty line is all header. */
+    end: () => (found ??= chunks.take()),
+  };
+}

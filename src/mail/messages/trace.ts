@@ -1,0 +1,15 @@
+import type { Log } from "../../kernel/index.ts";
+import type { Trace } from "./types.ts";
+
+/** One trace that tells several listeners. One that throws is logged and holds up neither the others nor the message. */
+export function traceTo({ log, listeners }: { log: Log; listeners: Trace[] }): Trace {
+  return (event) => {
+    for (const listen of listeners) {
+      try {
+        listen(event);
+      } catch (err) {
+        log.error({ err, message: event.message, step: event.step }, "a listener of the mail trace failed");
+      }
+    }
+  };
+}

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, relative } from "node:path";
+import { Readable } from "node:stream";
+import { after, test } from "node:test";
+import * as fc from "fast-check";
+import type { Outbound } from "../messages/types.ts";
+import { createCapture, type Captured } from "./capture.ts";
+import { fileStem, safeFilename } from "./filename.ts";
+
+const root = await mkdtemp(join(tmpdir(), "reelpost-capture-"));
+after(() => rm(root, { recursive: true }));
+
+const ID = "Abcdefghijklmnopqrstuvwxyz0123456789";
+const mail = (more: Partial<Outbound> = {}): Outbound => ({
+  messageId: `<${ID}@example.com>`, cause: "send", from: "a@example.com", to: ["b@example.com", "c@example.com"], raw: () => Buffer.from("Subject: x\r\n\r\nbody\r\n"), ...more,
+});
+
+test("each cause has its folder, bytes and streams are written as they are", async () => {
+  const dir = join(root, "causes");
+  const written: Captured[] = [];
+  const capture = createCapture({ dir, onWritten: (captured) => void written.push(captured) });
+  assert.deepEqual(await capture.deliver(mail()), [{ rcpt: "b@example.com", ok: true }, { rcpt: "c@example.com", ok: true }]);
+  await capture.deliver(mail({ cause: "reply" }));
+  await capture.deliver(mail({ cause: "forward", raw: () => Readable.from([Buffer.from("one"), Buffer.from("two")], { objectMode: false }) }));
+  assert.deepEqual(written.flatMap(({ files }) => files.map(({ kind, path }) => [kind, relative(dir, path)])), [
+    ["eml", `email/${ID}.eml`],
+    ["eml", `reply/${ID}.eml`],
+    ["eml", `forward/${ID}.eml`],
+  ]);
+  assert.equal(await readFile(join(dir, `email/${ID}.eml`), "latin1"), "Subject: x\r\n\r\nbody\r\n");
+  assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "onetwo");
+  assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`], "no temporary file stays");
+});
+
+test("the parts of a builder message are files of their own", async () => {
+  const dir = join(root, "parts");
+  const written: Captured[] = [];
+  const attachment = (filename: string, content: string) => ({ filename, type: "text/plain", content: Buffer.from(content) });
+  const parts = { text: "hi", html: "<p>hi</p>", attachments: [attachment("a b.txt", "1"), attachment("A_b.txt", "2"), attachment("../../etc/passwd", "3")] };
+  await createCapture({ dir, onWritten: (captured) => void written.push(captured) }).deliver(mail({ parts }));
+  const files = written[0]!.files.slice(1);
+  assert.deepEqual(files.map(({ path }) => relative(dir, path)), [
+    `email-text/${ID}.txt`, `email-html/${ID}.html`, `email-attachment/${ID}-a_b.txt`, `email-attachment/${ID}-2-A_b.txt`, `email-attachment/${ID}-passwd`,
+  ]);
+  assert.deepEqual(await Promise.all(files.map(({ path }) => readFile(path, "utf8"))), ["hi", "<p>hi</p>", "1", "2", "3"]);
+});
+
+test("a folder that cannot be written is a temporary failure for every recipient, not an exception", async () => {
+  const dir = join(root, "readonly");
+  await writeFile(dir, "a file where the folder should be");
+  const settled = await createCapture({ dir }).deliver(mail());
+  assert.deepEqual(settled.map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]), [[true, 451, "4.3.0"], [true, 451, "4.3.0"]]);
+});
+
+test("a folder that was tidied away is made again", async () => {
+  const dir = join(root, "tidied");
+  const capture = createCapture({ dir });
+  await capture.deliver(mail());
+  await rm(dir, { recursive: true });
+  assert.deepEqual(await capture.deliver(mail({ to: ["b@example.com"] })), [{ rcpt: "b@example.com", ok: true }]);
+  assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`]);
+});
+
+test("a message that breaks off leaves no file", async () => {
+  const dir = join(root, "broken");
+  async function* broken() {
+    yield Buffer.from("half");
+    throw new Error("gone");
+  }
+  const [settled] = await createCapture({ dir }).deliver(mail({ cause: "forward", raw: () => Readable.from(broken(), { objectMode: false }) }));
+  assert.equal(settled!.ok, false);
+  assert.deepEqual(await readdir(join(dir, "forward")), []);
+});
+
+test("file names come from our identifiers, anything else is hashed", () => {
+  assert.equal(fileStem(`<${ID}@example.com>`), ID);
+  for (const id of ["<../../etc@x>", "<a b@x>", "", "<short@x>", `<${"a".repeat(300)}@x>`]) assert.match(fileStem(id), /^[0-9a-f]{36}$/);
+});
+
+test("no chosen name escapes its folder or needs quoting", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (name) => {
+      const safe = safeFilename(name);
+      assert.match(safe, /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$/);
+      assert.equal(basename(safe), safe);
+    }),
+  );
+  assert.equal(safeFilename("Überblick 2026.pdf"), "Uberblick_2026.pdf");
+  assert.equal(safeFilename("日本"), "attachment");
+  assert.equal(safeFilename(`${"a".repeat(150)}.pdf`), `${"a".repeat(96)}.pdf`);
+});

@@ -1,0 +1,77 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { messageOf } from "../../kernel/index.ts";
+import { refusalOf, replyOf } from "../errors.ts";
+import type { Outbound, Settled, Transport } from "../messages/types.ts";
+import { writeDurably } from "./durable-file.ts";
+import { fileStem, safeFilename } from "./filename.ts";
+
+/** A message that was written instead of sent, and where its parts lie: the `.eml` first. */
+export interface Captured {
+  mail: Outbound;
+  files: { kind: "eml" | "text" | "html" | "attachment"; path: string }[];
+}
+
+const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const satisfies Record<Outbound["cause"], string>;
+
+/**
+ * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`, `email/<id>.eml`, and of a
+ * builder message also `email-text/<id>.txt`, `email-html/<id>.html` and `email-attachment/<id>-<filename>`.
+ */
+export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (captured: Captured) => void }): Transport {
+  const made = new Set<string>();
+
+  async function write(folder: string, name: string, content: Readable | Uint8Array): Promise<string> {
+    const path = join(dir, folder, name);
+    if (made.has(folder)) {
+      try {
+        await writeDurably(path, content);
+        return path;
+      } catch (err) {
+        // Somebody tidied the folder away. The file could not be opened, so nothing of the content was read yet.
+        if ((err as NodeJS.ErrnoException).code !== "ENOENT") throw err;
+      }
+    }
+    await mkdir(join(dir, folder), { recursive: true, mode: 0o700 });
+    made.add(folder);
+    await writeDurably(path, content);
+    return path;
+  }
+
+  async function writeParts(id: string, parts: NonNullable<Outbound["parts"]>): Promise<Captured["files"]> {
+    const files: Captured["files"] = [];
+    if (parts.text !== undefined) files.push({ kind: "text", path: await write("email-text", `${id}.txt`, Buffer.from(parts.text)) });
+    if (parts.html !== undefined) files.push({ kind: "html", path: await write("email-html", `${id}.html`, Buffer.from(parts.html)) });
+    const taken = new Set<string>();
+    for (const { filename, content } of parts.attachments) {
+      files.push({ kind: "attachment", path: await write("email-attachment", `${id}-${unused(safeFilename(filename), taken)}`, content) });
+    }
+    return files;
+  }
+
+  return {
+    async deliver(mail) {
+      const files: Captured["files"] = [];
+      try {
+        const id = fileStem(mail.messageId);
+        files.push({ kind: "eml", path: await write(FOLDER[mail.cause], `${id}.eml`, mail.raw()) });
+        if (mail.parts !== undefined) files.push(...(await writeParts(id, mail.parts)));
+      } catch (err) {
+        // Written for the developer whose disk it is.
+        const reply = { ...replyOf(refusalOf(err)), text: `the message could not be written to ${dir}: ${messageOf(err)}` };
+        return mail.to.map((rcpt): Settled => ({ rcpt, ok: false, temporary: true, reply }));
+      }
+      onWritten?.({ mail, files });
+      return mail.to.map((rcpt): Settled => ({ rcpt, ok: true }));
+    },
+  };
+}
+
+/** Two attachments of one name: the second gets a number in front. */
+function unused(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${n}-${name}`;
+  taken.add(free.toLowerCase());
+  return free;
+}

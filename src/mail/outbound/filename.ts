@@ -1,0 +1,23 @@
+import { createHash } from "node:crypto";
+
+/** A file name from a message identifier: the random part of our own, a hash of anything else. */
+export function fileStem(messageId: string): string {
+  const local = /^<([A-Za-z0-9]{8,64})@/.exec(messageId)?.[1];
+  return local ?? createHash("sha256").update(messageId).digest("hex").slice(0, 36);
+}
+
+/** What is left of a name that somebody chose when it may be nothing but a plain file name: no folders, nothing hidden, nothing to quote. */
+export function safeFilename(name: string): string {
+  const base = name.slice(-200).split(/[/\\]/).pop()!;
+  const safe = base.normalize("NFKD").replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9._-]+/g, "_").replace(/\.{2,}/g, ".");
+  return trim(shorten(trim(safe), 100)) || "attachment";
+}
+
+const trim = (name: string) => name.replace(/^[._-]+/, "").replace(/(?<![._-])[._-]+$/, "");
+
+/** Keeps the extension. */
+function shorten(name: string, max: number): string {
+  if (name.length <= max) return name;
+  const extension = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? "";
+  return name.slice(0, max - extension.length) + extension;
+}

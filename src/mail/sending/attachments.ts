@@ -1,0 +1,83 @@
+import { mailErrors } from "../errors.ts";
+
+export interface Attachment {
+  filename: string;
+  /** MIME type, for example "image/png"; parameters may follow. */
+  type: string;
+  content: Buffer;
+  disposition: "attachment" | "inline";
+  /** Without angle brackets: what `cid:` in the HTML part names. */
+  contentId?: string;
+}
+
+const MAX_ATTACHMENTS = 100;
+
+export function readAttachments(value: unknown): Attachment[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw mailErrors.invalidField({ field: "attachments", why: "must be an array" });
+  if (value.length > MAX_ATTACHMENTS) throw mailErrors.invalidField({ field: "attachments", why: `has ${value.length} entries, maximum is ${MAX_ATTACHMENTS}` });
+  return value.map((entry, i) => readAttachment(entry, `attachments[${i}]`));
+}
+
+function readAttachment(entry: unknown, field: string): Attachment {
+  if (typeof entry !== "object" || entry === null) throw mailErrors.invalidField({ field, why: "must be an object with content, filename and type" });
+  const { content, filename, type, disposition, contentId } = entry as Record<string, unknown>;
+  const attachment: Attachment = {
+    filename: plainText(filename, `${field}.filename`, "Give the name the file is saved under."),
+    type: mimeType(plainText(type, `${field}.type`, "Give the MIME type, for example application/pdf."), `${field}.type`),
+    content: bytes(content, `${field}.content`),
+    disposition: dispositionOf(disposition, `${field}.disposition`),
+  };
+  if (contentId !== undefined && contentId !== null) attachment.contentId = contentIdOf(contentId, `${field}.contentId`);
+  if (attachment.disposition === "inline" && attachment.contentId === undefined) {
+    throw mailErrors.fieldMissing({ field: `${field}.contentId`, fix: "An inline attachment needs the id that the HTML names as cid:id." });
+  }
+  return attachment;
+}
+
+function plainText(value: unknown, field: string, fix: string): string {
+  if (value === undefined || value === null || value === "") throw mailErrors.fieldMissing({ field, fix });
+  if (typeof value !== "string" || value.length > 500 || /\p{Cc}/u.test(value)) throw mailErrors.invalidField({ field, why: "must be a string without control characters, 500 characters at most" });
+  return value;
+}
+
+/** RFC 2045 5.1: two tokens; parameters are left to the composer. */
+function mimeType(value: string, field: string): string {
+  const [essence] = value.split(";");
+  if (!/^[\w!#$%&'*+.^`{|}~-]+\/[\w!#$%&'*+.^`{|}~-]+$/.test(essence!.trim())) throw mailErrors.invalidField({ field, why: `is not a MIME type: ${JSON.stringify(value)}` });
+  return value;
+}
+
+function dispositionOf(value: unknown, field: string): Attachment["disposition"] {
+  if (value === undefined || value === null) return "attachment";
+  if (value !== "attachment" && value !== "inline") throw mailErrors.invalidField({ field, why: "must be 'attachment' or 'inline'" });
+  return value;
+}
+
+function contentIdOf(value: unknown, field: string): string {
+  const id = typeof value === "string" ? value.replace(/^<|>$/g, "") : "";
+  if (!/^[^\s<>\p{Cc}]{1,200}$/u.test(id)) throw mailErrors.invalidField({ field, why: "must be a word without spaces and angle brackets" });
+  return id;
+}
+
+/** A string is base64 by contract. What was an ArrayBuffer or a view in the worker arrives as `{ base64 }`. */
+function bytes(value: unknown, field: string): Buffer {
+  if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: "Give base64 text, an ArrayBuffer or a view of one." });
+  const isBinary = typeof value === "object" && typeof (value as { base64?: unknown }).base64 === "string";
+  const base64 = isBinary ? (value as { base64: string }).base64 : value;
+  if (typeof base64 !== "string") throw mailErrors.invalidField({ field, why: "must be base64 text, an ArrayBuffer or a view of one" });
+  const decoded = decodeBase64(base64);
+  if (decoded === undefined) throw mailErrors.invalidField({ field, why: "is not base64. For text or bytes as they are, pass an ArrayBuffer: new TextEncoder().encode(text)" });
+  return decoded;
+}
+
+/** Undefined for anything but whole base64 (RFC 4648 4), white space aside: Buffer alone would drop what it does not understand. */
+function decodeBase64(text: string): Buffer | undefined {
+  const dense = /\s/.test(text) ? text.replace(/\s+/g, "") : text;
+  const padding = dense.endsWith("==") ? 2 : dense.endsWith("=") ? 1 : 0;
+  const digits = dense.length - padding;
+  if (digits % 4 === 1 || (padding > 0 && dense.length % 4 !== 0)) return undefined;
+  const decoded = Buffer.from(dense, "base64");
+  // A character outside the alphabet ends or shortens what Buffer decodes; the URL alphabet is no base64 here.
+  return decoded.length === Math.floor((digits * 3) / 4) && !/[-_]/.test(dense) ? decoded : undefined;
+}

@@ -1,0 +1,28 @@
+import MailComposer from "nodemailer/lib/mail-composer";
+import type { Mailbox } from "../../protocol/rfc5322/index.ts";
+import { formatField } from "../messages/rewrite.ts";
+import type { Draft } from "./draft.ts";
+
+/** Builds the message of a draft. Bcc recipients are in no part of it. `headers` come after the draft's own. */
+export async function compose(draft: Draft, { messageId, at }: { messageId: string; at: Date }): Promise<Buffer> {
+  const node = new MailComposer({
+    from: named(draft.from),
+    to: draft.to.map(named),
+    cc: draft.cc.map(named),
+    replyTo: draft.replyTo && named(draft.replyTo),
+    subject: draft.subject,
+    messageId,
+    date: at,
+    text: draft.text,
+    html: draft.html,
+    attachments: draft.attachments.map(({ filename, type, content, disposition, contentId }) => ({ filename, contentType: type, content, contentDisposition: disposition, cid: contentId })),
+    // Nothing a worker sends may make this process open a file or an address.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    newline: "win",
+  }).compile();
+  const built = await node.build();
+  return Buffer.concat([Buffer.from(draft.headers.map(([name, value]) => formatField(name, value)).join("")), built]);
+}
+
+const named = ({ name, address }: Mailbox) => ({ name, address });

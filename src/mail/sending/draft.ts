@@ -1,0 +1,95 @@
+import { addressKey, parseMailbox, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { BuiltMail } from "../../workers/index.ts";
+import { mailErrors } from "../errors.ts";
+import { readAttachments, type Attachment } from "./attachments.ts";
+import { checkHeaders } from "./header-policy.ts";
+
+/** A builder message after every check of its form. */
+export interface Draft {
+  from: Mailbox;
+  to: Mailbox[];
+  cc: Mailbox[];
+  bcc: Mailbox[];
+  replyTo?: Mailbox;
+  subject: string;
+  headers: [name: string, value: string][];
+  text?: string;
+  html?: string;
+  attachments: Attachment[];
+}
+
+const MAX_SUBJECT = 998;
+
+/** Throws UserError with an E_* code for the first thing that is wrong. */
+export function readDraft(mail: BuiltMail): Draft {
+  if (typeof mail !== "object" || mail === null) throw mailErrors.invalidField({ field: "message", why: "must be an EmailMessage or an object with from, to and subject" });
+  const draft: Draft = {
+    from: mailbox(required(mail.from, "from", "Give the address it is sent from."), "from"),
+    to: mailboxes(mail.to, "to"),
+    cc: mailboxes(mail.cc, "cc"),
+    bcc: mailboxes(mail.bcc, "bcc"),
+    subject: subject(mail.subject),
+    headers: checkHeaders(mail.headers),
+    attachments: readAttachments(mail.attachments),
+  };
+  if (given(mail.replyTo)) draft.replyTo = mailbox(mail.replyTo, "replyTo");
+  if (given(mail.text)) draft.text = body(mail.text, "text");
+  if (given(mail.html)) draft.html = body(mail.html, "html");
+  if (draft.text === undefined && draft.html === undefined && draft.attachments.length === 0) throw mailErrors.fieldMissing({ field: "text", fix: "Give text, html or both." });
+  return draft;
+}
+
+/** Every envelope recipient once. */
+export function recipientsOf({ to, cc, bcc }: Pick<Draft, "to" | "cc" | "bcc">): Mailbox[] {
+  return [...new Map([...to, ...cc, ...bcc].map((one) => [addressKey(one), one])).values()];
+}
+
+const given = (value: unknown) => value !== undefined && value !== null;
+
+function required(value: unknown, field: string, fix: string): unknown {
+  if (!given(value) || value === "") throw mailErrors.fieldMissing({ field, fix });
+  return value;
+}
+
+function mailboxes(value: unknown, field: string): Mailbox[] {
+  if (!given(value)) return [];
+  if (!Array.isArray(value)) return [mailbox(value, field)];
+  return value.map((one, i) => mailbox(one, `${field}[${i}]`));
+}
+
+/** `"a@b"`, `"Name <a@b>"` or `{ email, name }`. */
+function mailbox(value: unknown, field: string): Mailbox {
+  if (typeof value === "string") {
+    const parsed = parseMailbox(value);
+    if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${quote(value)}` });
+    return checkedName(parsed, field);
+  }
+  if (typeof value !== "object" || value === null) throw mailErrors.invalidField({ field, why: "must be an address like 'user@example.com', or { email, name }" });
+  const { email, name } = value as { email?: unknown; name?: unknown };
+  if (typeof email !== "string") throw mailErrors.fieldMissing({ field: `${field}.email`, fix: "An address is a string or { email, name }." });
+  const parsed = parseAddress(email);
+  if (parsed === undefined) throw mailErrors.invalidField({ field: `${field}.email`, why: `is not an email address: ${quote(email)}` });
+  if (given(name) && typeof name !== "string") throw mailErrors.invalidField({ field: `${field}.name`, why: "must be a string" });
+  return checkedName({ ...parsed, name: (name as string | undefined) ?? "" }, field);
+}
+
+function checkedName(parsed: Mailbox, field: string): Mailbox {
+  if (/\p{Cc}/u.test(parsed.name)) throw mailErrors.invalidField({ field, why: "has control characters in its name" });
+  if (parsed.name.length > MAX_SUBJECT) throw mailErrors.invalidField({ field, why: "has a name that is too long" });
+  return parsed;
+}
+
+function subject(value: unknown): string {
+  if (!given(value)) throw mailErrors.fieldMissing({ field: "subject", fix: "Give the message a subject." });
+  if (typeof value !== "string") throw mailErrors.invalidField({ field: "subject", why: "must be a string" });
+  if (value.length > MAX_SUBJECT) throw mailErrors.invalidField({ field: "subject", why: `is longer than ${MAX_SUBJECT} characters` });
+  if (/\p{Cc}/u.test(value)) throw mailErrors.invalidField({ field: "subject", why: "must not contain line breaks or other control characters" });
+  return value;
+}
+
+function body(value: unknown, field: string): string {
+  if (typeof value !== "string") throw mailErrors.invalidField({ field, why: "must be a string" });
+  return value;
+}
+
+const quote = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text);

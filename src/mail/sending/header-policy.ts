@@ -1,0 +1,111 @@
+import { isFieldName } from "../../protocol/rfc5322/index.ts";
+import { mailErrors } from "../errors.ts";
+
+/** What the `headers` of a builder message may hold: an allow-list and every X- name. */
+
+const PLATFORM = new Set([
+  "date", "message-id", "mime-version", "content-type", "content-transfer-encoding", "dkim-signature", "return-path", "received", "feedback-id",
+  "tls-required", "tls-report-domain", "tls-report-submitter", "cfbl-address", "cfbl-feedback-id",
+]);
+
+const FIELDS: Record<string, string> = { from: "from", to: "to", cc: "cc", bcc: "bcc", subject: "subject", "reply-to": "replyTo" };
+
+const ALLOWED = new Map(
+  [
+    "In-Reply-To", "References", "List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "List-Archive", "List-Help", "List-Owner", "List-Post", "List-Subscribe", "Precedence",
+    "Auto-Submitted", "Content-Language", "Keywords", "Comments", "Importance", "Priority", "Sensitivity", "Organization", "Require-Recipient-Valid-Since", "Expires", "Reply-By",
+    "Archived-At",
+  ].map((name) => [name.toLowerCase(), name]),
+);
+
+/** Values that are one of a few words, compared without regard to case. */
+const WORDS: Record<string, string[]> = {
+  precedence: ["bulk", "list", "junk"],
+  "auto-submitted": ["auto-generated", "auto-replied", "auto-notified"],
+  importance: ["high", "normal", "low"],
+  priority: ["normal", "non-urgent", "urgent"],
+  sensitivity: ["personal", "private", "company-confidential"],
+};
+
+const MAX_NAME = 100;
+const MAX_VALUE = 2048;
+const MAX_TOTAL = 16 * 1024;
+const MAX_ALLOWLISTED = 20;
+
+/** Checks the `headers` object and returns its fields in order, allow-listed names in their usual spelling. Throws UserError with an E_HEADER* code. */
+export function checkHeaders(headers: unknown): [name: string, value: string][] {
+  if (headers === undefined || headers === null) return [];
+  if (typeof headers !== "object" || Array.isArray(headers)) throw mailErrors.invalidField({ field: "headers", why: "must be an object of header names and values" });
+  const fields = Object.entries(headers).map(([name, value]): [string, string] => [checkName(name), checkValue(name, value)]);
+  checkTotals(fields);
+  checkUnsubscribe(new Map(fields.map(([name, value]) => [name.toLowerCase(), value])));
+  return fields;
+}
+
+function checkName(name: string): string {
+  if (name.length > MAX_NAME) throw mailErrors.headerNameInvalid({ name: `${name.slice(0, 40)}...`, why: `exceeds ${MAX_NAME} bytes` });
+  const lower = name.toLowerCase();
+  if (lower.startsWith("x-")) {
+    if (!/^x-[a-z0-9_-]+$/.test(lower)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
+    return name;
+  }
+  if (!/^[a-z0-9-]+$/.test(lower)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
+  if (Object.hasOwn(FIELDS, lower)) throw mailErrors.headerUseField({ name, field: FIELDS[lower] });
+  if (PLATFORM.has(lower) || lower.startsWith("arc-")) throw mailErrors.headerPlatform({ name });
+  const usual = ALLOWED.get(lower);
+  if (usual === undefined) throw mailErrors.headerNotAllowed({ name });
+  return usual;
+}
+
+function checkValue(name: string, value: unknown): string {
+  if (typeof value !== "string") throw mailErrors.headerValueInvalid({ name, why: "must be a string" });
+  if (value.trim() === "") throw mailErrors.headerValueInvalid({ name, why: "must not be empty" });
+  if (Buffer.byteLength(value) > MAX_VALUE) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE });
+  if (hasLineControl(value)) throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
+  const words = WORDS[name.toLowerCase()];
+  if (words !== undefined && !words.includes(value.trim().toLowerCase())) throw mailErrors.headerValueInvalid({ name, why: `must be one of ${words.join(", ")}` });
+  return value;
+}
+
+function checkTotals(fields: [string, string][]) {
+  const allowlisted = fields.filter(([name]) => !name.toLowerCase().startsWith("x-")).length;
+  if (allowlisted > MAX_ALLOWLISTED) throw mailErrors.headersTooMany({ count: allowlisted, limit: MAX_ALLOWLISTED });
+  // Name, ": ", value, CRLF.
+  const total = fields.reduce((sum, [name, value]) => sum + name.length + 2 + Buffer.byteLength(value) + 2, 0);
+  if (total > MAX_TOTAL) throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL / 1024 });
+  const seen = new Set<string>();
+  for (const [name] of fields) {
+    if (seen.has(name.toLowerCase())) throw mailErrors.headerValueInvalid({ name, why: "is given twice" });
+    seen.add(name.toLowerCase());
+  }
+}
+
+/** RFC 2369 and RFC 8058. */
+function checkUnsubscribe(fields: Map<string, string>) {
+  const list = fields.get("list-unsubscribe");
+  if (list !== undefined && !isUriList(list)) throw mailErrors.headerValueInvalid({ name: "List-Unsubscribe", why: "must contain angle-bracket HTTPS or mailto URI(s)" });
+  const post = fields.get("list-unsubscribe-post");
+  if (post === undefined) return;
+  if (post !== "List-Unsubscribe=One-Click") throw mailErrors.headerValueInvalid({ name: "List-Unsubscribe-Post", why: "must be exactly 'List-Unsubscribe=One-Click'" });
+  if (!/<https:\/\//i.test(list ?? "")) throw mailErrors.headerValueInvalid({ name: "List-Unsubscribe-Post", why: "requires a List-Unsubscribe header with an HTTPS URI" });
+}
+
+const isUriList = (value: string) => value.split(",").every((part) => /^<(?:https:\/\/|mailto:)[^<>\s]+>$/i.test(part.trim()));
+
+/** Control characters other than a tab: they would end the line or be refused on the way. */
+const hasLineControl = (value: string) => /[^\P{Cc}\t]/u.test(value);
+
+/** The X- headers that forward() adds. Values come from a Headers object. */
+export function checkForwardHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {
+  let total = 0;
+  for (const [name, value] of headers) {
+    if (!/^x-./i.test(name)) throw mailErrors.forwardHeaderNotAllowed({ name: name.slice(0, MAX_NAME) });
+    if (name.length > MAX_NAME || !isFieldName(name)) throw mailErrors.headerNameInvalid({ name: name.slice(0, MAX_NAME), why: "contains invalid characters or is too long" });
+    if (hasLineControl(value)) throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
+    const bytes = Buffer.byteLength(value);
+    if (bytes > MAX_VALUE) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE });
+    total += name.length + 2 + bytes + 2;
+  }
+  if (total > MAX_TOTAL) throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL / 1024 });
+  return headers;
+}

@@ -1,0 +1,35 @@
+import type { Readable } from "node:stream";
+import { addressKey, crlfLineEnds, headerValue, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { rfc5322Date } from "../../protocol/smtp/index.ts";
+import { mailErrors } from "../errors.ts";
+import { readMessage, type Message } from "../messages/message.ts";
+import { formatField, rewriteHeader } from "../messages/rewrite.ts";
+import type { Spool } from "../messages/spool.ts";
+
+/** The rules for a message that a worker wrote itself, for send() and reply() alike. */
+
+/** Reads it to its end, line ends made CRLF. Throws UserError with the documented text; keeps nothing then. */
+export async function readRaw(spool: Spool, raw: Readable, { from, maxBytes }: { from: Mailbox; maxBytes: number }): Promise<Message> {
+  const source = await spool.collect(crlfLineEnds(raw), { maxBytes });
+  try {
+    const message = readMessage(source);
+    if (message.messageId === undefined) throw mailErrors.invalidMessageId();
+    const author = message.from[0];
+    if (author === undefined || addressKey(author) !== addressKey(from)) throw mailErrors.fromMismatch({ from: from.address });
+    if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
+    return message;
+  } catch (err) {
+    await source.discard();
+    throw err;
+  }
+}
+
+/** Bcc: RFC 5322 3.6.3. Return-Path: written at the final delivery only (RFC 5321 4.4). */
+const DROPPED = new Set(["message-id", "bcc", "return-path"]);
+
+/** The message as it goes out: with our identifier, a date, and `more` fields on top. */
+export function finishRaw(message: Message, { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] }): () => Readable | Uint8Array {
+  const date: [string, string][] = headerValue(message.fields, "date") === undefined ? [["Date", rfc5322Date(at)]] : [];
+  const add = [...more, ["Message-ID", messageId] as const, ...date].map(([name, value]) => formatField(name, value)).join("");
+  return rewriteHeader(message.source, { drop: DROPPED, add });
+}

@@ -1,0 +1,112 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { EmailSendResult, SendEmailBinding, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
+import { mailErrors, mebibytes } from "../errors.ts";
+import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
+import type { Outbound, Trace, Transport } from "../messages/types.ts";
+import { checkRecipients, checkSender } from "./allowed.ts";
+import { compose } from "./compose.ts";
+import { readDraft, recipientsOf, type Draft } from "./draft.ts";
+import { finishRaw, readRaw } from "./raw.ts";
+
+export interface SendEmailOptions {
+  transport: Transport;
+  spool: Spool;
+  trace: Trace;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex" | "messageId">;
+  /** Whether an address belongs to somebody who confirmed it. Without it every address counts as verified. */
+  isVerified?: (address: string) => boolean | Promise<boolean>;
+  limits?: Partial<SendLimits>;
+}
+
+export interface SendLimits {
+  /** Octets of a message; default 5 MiB. */
+  messageBytes: number;
+  /** Octets of a message that goes to verified addresses only; default 25 MiB. */
+  verifiedMessageBytes: number;
+  /** To, cc and bcc together; default 50. */
+  recipients: number;
+}
+
+export const DEFAULT_SEND_LIMITS: SendLimits = { messageBytes: 5 * 1024 * 1024, verifiedMessageBytes: MAX_MESSAGE_BYTES, recipients: 50 };
+
+/** What `env.X.send()` does. */
+export function createSendEmail({ transport, spool, trace, clock, ids, isVerified, limits: given }: SendEmailOptions): SendEmailPort {
+  const limits = { ...DEFAULT_SEND_LIMITS, ...given };
+
+  async function sizeLimit(recipients: Mailbox[]): Promise<number> {
+    if (isVerified === undefined) return limits.verifiedMessageBytes;
+    const verified = await Promise.all(recipients.map(({ address }) => isVerified(address)));
+    return verified.every(Boolean) ? limits.verifiedMessageBytes : limits.messageBytes;
+  }
+
+  async function hand(caller: SendEmailCaller, mail: Outbound): Promise<EmailSendResult> {
+    const settled = await transport.deliver({ ...mail, script: caller.script });
+    for (const one of settled) {
+      if (!one.ok) throw mailErrors.deliveryFailed({ address: one.rcpt, status: one.reply.code, reply: `${one.reply.enhanced} ${one.reply.text}` });
+    }
+    trace({
+      message: ids.hex(), at: new Date(clock.now()), step: "sent",
+      detail: { script: caller.script, binding: caller.binding.name, from: mail.from, to: mail.to, messageId: mail.messageId },
+    });
+    return { messageId: mail.messageId };
+  }
+
+  return {
+    async sendRaw(caller, { from: fromText, to: toText, raw }) {
+      const from = address(fromText, "from");
+      const to = address(toText ?? onlyDestination(caller.binding), "to");
+      checkSender(caller.binding, from);
+      checkRecipients(caller.binding, [to]);
+      const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimit([to]) });
+      try {
+        const messageId = ids.messageId(from.domain);
+        return await hand(caller, { messageId, cause: "send", from: from.address, to: [to.address], raw: finishRaw(message, { messageId, at: new Date(clock.now()) }) });
+      } finally {
+        await message.source.discard();
+      }
+    },
+
+    async sendBuilt(caller, mail) {
+      const draft = readDraft(mail);
+      const recipients = addressed(draft, caller.binding);
+      if (recipients.length > limits.recipients) throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
+      checkSender(caller.binding, draft.from);
+      checkRecipients(caller.binding, recipients);
+      const maxBytes = await sizeLimit(recipients);
+      const messageId = ids.messageId(draft.from.domain);
+      const raw = await composeWithin(draft, { maxBytes, messageId, at: new Date(clock.now()) });
+      return hand(caller, { messageId, cause: "send", from: draft.from.address, to: recipients.map((one) => one.address), raw: () => raw, parts: partsOf(draft) });
+    },
+  };
+}
+
+/** Refuses before the work of encoding where the parts alone are too large. */
+export async function composeWithin(draft: Draft, { maxBytes, ...options }: { maxBytes: number; messageId: string; at: Date }): Promise<Buffer> {
+  const parts = Buffer.byteLength(draft.text ?? "") + Buffer.byteLength(draft.html ?? "") + draft.attachments.reduce((sum, { content }) => sum + content.length, 0);
+  const raw = parts > maxBytes ? undefined : await compose(draft, options);
+  if (raw === undefined || raw.length > maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(maxBytes) });
+  return raw;
+}
+
+export const partsOf = ({ text, html, attachments }: Draft): NonNullable<Outbound["parts"]> => ({ text, html, attachments });
+
+/** The recipients of a builder message; a binding with one destination supplies it when the code names nobody. */
+function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
+  const named = recipientsOf(draft);
+  if (named.length > 0) return named;
+  draft.to = [address(onlyDestination(binding), "to")];
+  return draft.to;
+}
+
+function onlyDestination(binding: SendEmailBinding): string {
+  if (binding.destination_address !== undefined) return binding.destination_address;
+  throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one of to, cc and bcc, or set destination_address on the binding." });
+}
+
+function address(text: string, field: string): Mailbox {
+  const parsed = parseAddress(text);
+  if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
+  return parsed;
+}

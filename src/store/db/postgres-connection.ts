@@ -74,7 +74,7 @@ function toNumber(text: string): number {
 }
 
 /** Host, port and database without user and password: for messages. */
-function addressOf(url: string): string {
+export function addressOf(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) throw storeErrors.unreachable({ address: "the database URL", reason: "it does not look like postgres://user:password@host:5432/database" });
   return (parsed.searchParams.get("host") ?? parsed.host) + parsed.pathname;
@@ -83,7 +83,7 @@ function addressOf(url: string): string {
 /** SQLSTATE classes. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNREACHABLE = /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|PIPE|AI_).*|ENOENT|EACCES)$/;
 
-function fromPostgres(thrown: unknown, address: string): unknown {
+export function fromPostgres(thrown: unknown, address: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
   // Node tries every address of a host name and gathers what failed.
   const first: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown;

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { describe, test, type TestContext } from "node:test";
+import { Client } from "pg";
+import { onPostgres } from "../../../test/support/databases.ts";
+import { silentLog, systemClock } from "../../kernel/index.ts";
+import { isStoreError } from "../errors.ts";
+import { eventsConformance } from "./events.conformance.ts";
+import { createLocalEvents } from "./local.ts";
+import type { Events } from "./port.ts";
+import { openPostgresEvents } from "./postgres.ts";
+
+describe("events within a process", () => {
+  eventsConformance(async (t, ends) => {
+    const events = createLocalEvents({ log: silentLog });
+    t.after(() => events.close());
+    return Array.from({ length: ends }, () => events);
+  });
+});
+
+onPostgres((engine) => {
+  async function open(t: TestContext, ends: number): Promise<{ ends: Events[]; url: string }> {
+    const { where } = await engine.open(t);
+    const { url } = where as { url: string };
+    const opened = await Promise.all(Array.from({ length: ends }, () => openPostgresEvents({ url, clock: systemClock, log: silentLog })));
+    t.after(async () => void (await Promise.all(opened.map((events) => events.close()))));
+    return { ends: opened, url };
+  }
+
+  eventsConformance(async (t, ends) => (await open(t, ends)).ends);
+
+  test("a lost connection comes back, and listeners are told to look again", async (t) => {
+    const { ends: [one, two], url } = await open(t, 2) as { ends: [Events, Events]; url: string };
+    const heard = new Map<Events, string[]>([[one, []], [two, []]]);
+    const { promise: lookedAgain, resolve } = Promise.withResolvers<void>();
+    const { promise: delivered, resolve: deliver } = Promise.withResolvers<void>();
+    for (const [events, ids] of heard) {
+      events.subscribe("a", (id) => {
+        ids.push(id);
+        if ([...heard.values()].every((each) => each.includes(""))) resolve();
+        if ([...heard.values()].every((each) => each.includes("after"))) deliver();
+      });
+    }
+    const admin = new Client({ connectionString: url });
+    await admin.connect();
+    await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reelpost events'");
+    await admin.end();
+    one.publish("a", "while-lost");
+    await lookedAgain;
+    two.publish("a", "after");
+    await delivered;
+    assert.deepEqual(heard.get(one), ["", "while-lost", "after"]);
+  });
+
+  test("a server that is not there is named, without the password", async () => {
+    const url = "postgres://user:very-secret@127.0.0.1:1/db";
+    await assert.rejects(openPostgresEvents({ url, clock: systemClock, log: silentLog }), (err) => isStoreError(err, "unreachable") && err.message.includes("127.0.0.1:1/db") && !err.message.includes("very-secret"));
+  });
+});

@@ -1,0 +1,22 @@
+import type { Log } from "../../kernel/index.ts";
+import type { Events } from "./port.ts";
+import { checkHint, createSubscriptions } from "./subscriptions.ts";
+
+/** Events within one process. */
+export function createLocalEvents({ log }: { log: Log }): Events {
+  const subscriptions = createSubscriptions(log);
+  let closed = false;
+  return {
+    publish(topic, id) {
+      checkHint(topic, id);
+      if (!closed) queueMicrotask(() => subscriptions.deliver(topic, id));
+    },
+    subscribe: subscriptions.add,
+    async close() {
+      closed = true;
+      // What was published just before still goes out.
+      await Promise.resolve();
+      subscriptions.clear();
+    },
+  };
+}

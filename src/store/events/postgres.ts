@@ -1,0 +1,112 @@
+import { Client } from "pg";
+import { type Clock, type Log, messageOf } from "../../kernel/index.ts";
+import { addressOf, fromPostgres } from "../db/postgres-connection.ts";
+import type { Events } from "./port.ts";
+import { checkHint, createSubscriptions } from "./subscriptions.ts";
+
+const CHANNEL = "reelpost";
+const MAX_UNSENT = 10_000;
+const RECONNECT_MS = { first: 50, longest: 5_000 };
+const HEARTBEAT_MS = 30_000;
+
+/** Events between all processes on one PostgreSQL database: NOTIFY, and one connection that listens and comes back when it is lost. */
+export async function openPostgresEvents({ url, clock, log }: { url: string; clock: Clock; log: Log }): Promise<Events> {
+  const address = addressOf(url);
+  const subscriptions = createSubscriptions(log);
+  const closing = new AbortController();
+  const unsent: string[] = [];
+  let sending: Promise<void> | undefined;
+  let client = await connect();
+  const upkeep = keepUp();
+
+  async function connect(): Promise<Client> {
+    const next = new Client({ connectionString: url, keepAlive: true, connectionTimeoutMillis: 10_000, query_timeout: 10_000, application_name: "reelpost events" });
+    // Without a listener a lost connection would end the process; `lost` below is where it is noticed.
+    next.on("error", () => {});
+    next.on("notification", ({ payload = "" }) => {
+      const [topic, id] = payload.split(" ");
+      if (topic && id) subscriptions.deliver(topic, id);
+    });
+    try {
+      await next.connect();
+      await next.query(`listen ${CHANNEL}`);
+      return next;
+    } catch (err) {
+      await next.end().catch(() => {});
+      throw fromPostgres(err, address);
+    }
+  }
+
+  /** Watches the connection until `close`, and replaces it whenever it is lost. */
+  async function keepUp() {
+    while (!closing.signal.aborted) {
+      await lost(client);
+      if (closing.signal.aborted) return;
+      log.warn({ address }, "the connection for events was lost, reconnecting");
+      void client.end().catch(() => {});
+      for (let wait = RECONNECT_MS.first; !closing.signal.aborted; wait = Math.min(wait * 2, RECONNECT_MS.longest)) {
+        try {
+          await clock.sleep(wait, closing.signal);
+          client = await connect();
+          subscriptions.deliverLost();
+          void send();
+          break;
+        } catch (err) {
+          log.debug({ address, reason: messageOf(err) }, "the connection for events is still lost");
+        }
+      }
+    }
+    // A connection that came back while we were closing.
+    await client.end().catch(() => {});
+  }
+
+  /** Resolves when the connection is gone: closed, broken, or silent for too long. */
+  async function lost(current: Client): Promise<void> {
+    const over = new AbortController();
+    const gone = () => over.abort();
+    current.once("end", gone).once("error", gone);
+    const signal = AbortSignal.any([over.signal, closing.signal]);
+    try {
+      for (;;) {
+        await clock.sleep(HEARTBEAT_MS, signal);
+        await current.query("select 1");
+      }
+    } catch {
+      // The sleep ended because it was lost or we close, or the heartbeat went unanswered.
+    }
+  }
+
+  function send(): Promise<void> {
+    return (sending ??= sendAll().finally(() => (sending = undefined)));
+  }
+
+  async function sendAll() {
+    while (unsent.length > 0) {
+      const hints = unsent.slice(0, 500);
+      try {
+        await client.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [hints]);
+      } catch {
+        // Kept: the others, whose connections are well, do not know that they missed something.
+        return;
+      }
+      unsent.splice(0, hints.length);
+    }
+  }
+
+  return {
+    publish(topic, id) {
+      checkHint(topic, id);
+      if (closing.signal.aborted || unsent.length >= MAX_UNSENT) return;
+      unsent.push(`${topic} ${id}`);
+      // One statement for everything published in this tick.
+      if (!sending) queueMicrotask(() => void send());
+    },
+    subscribe: subscriptions.add,
+    async close() {
+      await send();
+      closing.abort();
+      subscriptions.clear();
+      await upkeep;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { Fault, type Log } from "../../kernel/index.ts";
+
+/** Who wants to hear what, within this process. */
+export interface Subscriptions {
+  add(topic: string, on: (id: string) => void): () => void;
+  deliver(topic: string, id: string): void;
+  /** To everyone: hints may have been lost. */
+  deliverLost(): void;
+  clear(): void;
+}
+
+export function createSubscriptions(log: Log): Subscriptions {
+  const topics = new Map<string, Set<(id: string) => void>>();
+
+  function call(on: (id: string) => void, topic: string, id: string) {
+    try {
+      on(id);
+    } catch (err) {
+      log.error({ err, topic }, "an event listener failed");
+    }
+  }
+
+  return {
+    add(topic, on) {
+      checkWord("topic", topic, MAX_TOPIC);
+      // A function of its own per subscription: the same listener may subscribe twice and leave once.
+      const listener = (id: string) => on(id);
+      const listeners = topics.get(topic) ?? new Set();
+      topics.set(topic, listeners.add(listener));
+      return () => {
+        if (listeners.delete(listener) && listeners.size === 0) topics.delete(topic);
+      };
+    },
+    // A copy: who subscribes while being told is told the next time.
+    deliver(topic, id) {
+      for (const on of Array.from(topics.get(topic) ?? [])) call(on, topic, id);
+    },
+    deliverLost() {
+      for (const [topic, listeners] of Array.from(topics)) for (const on of Array.from(listeners)) call(on, topic, "");
+    },
+    clear: () => topics.clear(),
+  };
+}
+
+const MAX_TOPIC = 100;
+const MAX_ID = 200;
+
+/** PostgreSQL carries 8000 bytes per hint; ids are all that goes into one. */
+export function checkHint(topic: string, id: string): void {
+  checkWord("topic", topic, MAX_TOPIC);
+  checkWord("id", id, MAX_ID);
+}
+
+function checkWord(what: string, word: string, longest: number) {
+  if (word.length > longest || !/^[!-~]+$/.test(word)) throw new Fault(`the ${what} of an event is 1 to ${longest} characters of visible ASCII, not ${JSON.stringify(word.slice(0, 250))}`);
+}

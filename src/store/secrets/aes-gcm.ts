@@ -1,0 +1,47 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { storeErrors } from "../errors.ts";
+import type { Secrets } from "./port.ts";
+
+export const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * AES-256-GCM. A sealed value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`.
+ * Sealing uses the first key, opening whichever the value names: put a new key in front to rotate.
+ */
+export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secrets {
+  const byId = new Map(keys.map((key) => [idOf(key), key]));
+  const [current] = keys;
+  if (!current) throw new TypeError("at least one key is needed");
+  const currentId = idOf(current);
+
+  return {
+    seal(plain, context) {
+      // Random nonces are safe for 2^32 values of one key (NIST SP 800-38D, 8.3).
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", current, nonce).setAAD(boundIn(currentId, context));
+      const sealed = Buffer.concat([nonce, cipher.update(plain, "utf8"), cipher.final(), cipher.getAuthTag()]);
+      return `v1.${currentId}.${sealed.toString("base64url")}`;
+    },
+    open(sealed, context) {
+      const fail = (reason: string, cause?: unknown) => storeErrors.cannotOpenSecret({ context, reason }, { cause });
+      const [version, id, encoded, ...rest] = sealed.split(".");
+      const bytes = Buffer.from(encoded ?? "", "base64url");
+      if (version !== "v1" || !id || rest.length > 0 || bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString("base64url") !== encoded) throw fail("it is not a sealed value, or it was cut");
+      const key = byId.get(id);
+      if (!key) throw fail(`it was sealed with key ${id}, which this program does not have`);
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES }).setAAD(boundIn(id, context)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
+      } catch (err) {
+        throw fail("it was changed, or sealed for something else", err);
+      }
+    },
+  };
+}
+
+/** Tells keys apart and gives nothing away. */
+const idOf = (key: Uint8Array) => createHash("sha256").update("reelpost key id\0").update(key).digest("base64url").slice(0, 10);
+
+const boundIn = (id: string, context: string) => Buffer.from(`v1.${id}.${context}`);

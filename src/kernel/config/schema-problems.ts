@@ -64,7 +64,7 @@ function describeIssue(issue: z.core.$ZodIssue, path: Path, input: unknown, meta
   switch (issue.code) {
     case "invalid_type":
       if (input === undefined) return withFix(`${name} is missing`, example === undefined ? meta.fix : `add "${path.at(-1)}": ${example}`);
-      return withFix(`${name} should be ${KINDS[issue.expected] ?? `a ${issue.expected}`}, but is ${kindOf(input)}`);
+      return withFix(`${name} should be ${KINDS[issue.expected] ?? `a ${issue.expected}`}, but is ${kindOf(input)}`, example === undefined ? meta.fix : `for example ${example}`);
     case "invalid_value":
       return withFix(`${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`, (typeof input === "string" && suggestion(input, issue.values.map(String))) || fix);
     case "too_small":

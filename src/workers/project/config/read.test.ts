@@ -212,7 +212,7 @@ wrangler.toml:3:22: error: "compatibility_date" is not a day of the calendar: "2
 wrangler.toml:8:1: error: "send_email[0]" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.
   fix: keep "destination_address" for one recipient, "allowed_destination_addresses" for several
 wrangler.toml:11:11: error: "kv_namespaces[0].binding" should be a string, but is the number 5
-  fix: use letters, digits and _, not beginning with a digit: the code reads it as env.NAME`);
+  fix: for example "MY_BINDING"`);
 });
 
 test("a named environment inherits settings, not bindings", async (t) => {

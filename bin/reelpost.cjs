@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+// The program needs Node 26; whoever starts it may have an older one. Written for any Node there is: CommonJS, no new syntax.
+"use strict";
+
+const { existsSync } = require("node:fs");
+const { constants } = require("node:os");
+const { dirname, join } = require("node:path");
+const { pathToFileURL } = require("node:url");
+
+const WANTED = 26;
+/** Set for the child, so that two wrong versions cannot start each other for ever. */
+const GUARD = "REELPOST_LAUNCHED";
+
+const root = dirname(__dirname);
+const main = [join(root, "src", "cli", "main.ts"), join(root, "dist", "cli", "main.js")].find((file) => isUsable(file));
+
+if (main === undefined) fail("its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there", "install the package again, or run `npm run build` in a checkout");
+else if (major() >= WANTED) start(main);
+else relaunch();
+
+function start(file) {
+  delete process.env[GUARD];
+  import(pathToFileURL(file).href).catch((error) => fail((error && error.stack) || String(error)));
+}
+
+/** In a checkout the sources are the truth, and dist may be old. Below node_modules Node does not strip types. */
+function isUsable(file) {
+  return existsSync(file) && !(file.endsWith(".ts") && file.split(/[\\/]/).includes("node_modules"));
+}
+
+function major() {
+  return Number(process.versions.node.split(".")[0]);
+}
+
+function relaunch() {
+  if (process.env[GUARD] !== undefined) return fail("it needs Node " + WANTED + ", and the packaged one is " + process.version, "install the package again");
+  const node = packagedNode();
+  if (node === undefined) return fail("it needs Node " + WANTED + " or newer, this is " + process.version + ", and the package `node` is not installed", "run `npm install` with install scripts allowed, or use Node " + WANTED);
+  const { spawn } = require("node:child_process");
+  const child = spawn(node, [__filename, ...process.argv.slice(2)], { stdio: "inherit", env: Object.assign({}, process.env, { [GUARD]: "1" }) });
+  child.on("error", (error) => fail("the packaged Node cannot be run: " + error.message, "use Node " + WANTED + " or newer"));
+  // A terminal sends Ctrl-C to both processes; the child decides what comes of it. A signal sent to this process alone is passed on.
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
+  const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
+  const forward = (signal) => child.kill(signal);
+  for (const signal of signals) process.on(signal, signal === "SIGINT" && onTerminal ? () => {} : forward);
+  child.on("exit", (code, signal) => {
+    for (const name of signals) process.removeAllListeners(name);
+    if (signal === null) process.exitCode = code;
+    else endAs(signal);
+  });
+}
+
+/** Ends the way the child ended, so that a shell sees the same. */
+function endAs(signal) {
+  process.exitCode = 128 + (constants.signals[signal] || 0);
+  process.kill(process.pid, signal);
+}
+
+function packagedNode() {
+  try {
+    const folder = dirname(require.resolve("node/package.json"));
+    return [join(folder, "bin", "node"), join(folder, "bin", "node.exe")].find((file) => existsSync(file));
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(what, fix) {
+  process.stderr.write("reelpost cannot start: " + what + "\n" + (fix === undefined ? "" : "fix: " + fix + "\n"));
+  process.exitCode = 1;
+}

@@ -1,0 +1,92 @@
+import type { Clock } from "../kernel/index.ts";
+
+/** One entry drives parsing, help and completion. */
+export interface Option {
+  type: "string" | "number" | "boolean";
+  /** One letter, for `-p`. */
+  short?: string;
+  /** A phrase without a full stop. */
+  summary: string;
+  /** What stands for the value in help: `--port <number>`. Default: the type. */
+  placeholder?: string;
+  /** May be given several times; the value is a list. */
+  multiple?: boolean;
+  /** The only values. */
+  choices?: readonly string[];
+  /** For numbers: whole, and within these bounds. */
+  min?: number;
+  max?: number;
+  /** Said in help. Applied by what the command calls, which knows it best. */
+  defaultText?: string;
+  hidden?: boolean;
+  /** What completion offers for the value. */
+  complete?: "file" | "directory";
+}
+
+export interface Argument {
+  name: string;
+  summary: string;
+  required?: boolean;
+  choices?: readonly string[];
+  complete?: "file" | "directory";
+}
+
+export type Options = Record<string, Option>;
+
+type Single<O extends Option> = O["type"] extends "number" ? number : O["type"] extends "boolean" ? boolean : O["choices"] extends readonly (infer C)[] ? C : string;
+/** The values a command is given, by the names of its options. */
+export type Values<O extends Options> = { [Name in keyof O]: O[Name]["multiple"] extends true ? Single<O[Name]>[] : Single<O[Name]> | undefined };
+
+/** What a command may use of the world. */
+export interface Surroundings {
+  cwd: string;
+  env: Record<string, string | undefined>;
+  clock: Clock;
+  /** Of this program. */
+  version: string;
+  stdin: NodeJS.ReadStream;
+  stdout: Output;
+  stderr: Output;
+  /** `--json`: results and errors are JSON on stdout. */
+  json: boolean;
+}
+
+export interface Output {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  /** Terminal, and nobody asked for plain text. */
+  readonly colour: boolean;
+  /** Columns to fill; 80 when it is not a terminal. */
+  readonly width: number;
+  /** Adds the line break. */
+  line(text?: string): void;
+}
+
+export interface Command<O extends Options = Options> {
+  /** One or more words: "dev", "secret put". */
+  name: string;
+  summary: string;
+  /** Paragraphs for its own help page. */
+  description?: string;
+  arguments?: readonly Argument[];
+  options: O;
+  examples: readonly (readonly [command: string, what: string])[];
+  hidden?: boolean;
+  /** Resolves with the exit code; undefined is 0. What it throws is reported. */
+  run(values: Values<O>, args: string[], surroundings: Surroundings): Promise<number | undefined>;
+}
+
+/** Keeps the types of the options for `run`. */
+// A list of commands cannot keep each one's own types; nothing but the parser, which knows the options, calls run() through it.
+export const defineCommand = <const O extends Options>(command: Command<O>): Command => command as unknown as Command;
+
+/** Every command understands these. */
+export const COMMON_OPTIONS = {
+  json: { type: "boolean", summary: "print results and errors as JSON" },
+  "no-color": { type: "boolean", summary: "plain text, as with NO_COLOR" },
+  help: { type: "boolean", short: "h", summary: "show help" },
+  version: { type: "boolean", short: "v", summary: "show the version" },
+} as const satisfies Options;
+
+/** 0 is success. */
+export const EXIT = { failed: 1, usage: 2, fault: 70 } as const;

@@ -1,0 +1,49 @@
+import type { LogLevel } from "../../kernel/index.ts";
+import { defineCommand } from "../command.ts";
+
+const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const satisfies readonly LogLevel[];
+
+export const dev = defineCommand({
+  name: "dev",
+  summary: "run a worker on this machine and rebuild it on change",
+  description: `Starts an HTTP server and an SMTP server for the worker of the configuration file. Messages are taken over SMTP, at /cdn-cgi/handler/email?from=…&to=… and at /__email; everything else goes to the worker's fetch handler. What the worker forwards, answers or sends is written as .eml files.
+
+With several --config the first worker is the default one. With --json every event is one JSON object on a line of standard output.`,
+  options: {
+    config: { type: "string", short: "c", placeholder: "file", multiple: true, summary: "a configuration file", defaultText: "the one in this folder or above", complete: "file" },
+    env: { type: "string", short: "e", placeholder: "name", summary: "the environment: env.<name> of the configuration" },
+    port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 takes a free one", defaultText: "dev.port of the configuration, or 8787" },
+    host: { type: "string", placeholder: "address", summary: "address to listen on", defaultText: "127.0.0.1" },
+    "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 takes a free one", defaultText: "2525, or the next free one" },
+    "no-smtp": { type: "boolean", summary: "do not listen for SMTP" },
+    "no-watch": { type: "boolean", summary: "do not rebuild when a file changes" },
+    "data-dir": { type: "string", placeholder: "dir", summary: "where storage and mail are kept", defaultText: ".reelpost beside the configuration", complete: "directory" },
+    "log-level": { type: "string", placeholder: "level", choices: LOG_LEVELS, summary: "of the program's own log", defaultText: "error" },
+  },
+  examples: [
+    ["reelpost dev", "the worker of this folder"],
+    ["reelpost dev --config wrangler.jsonc --port 8080", "one file, another port"],
+    ["reelpost dev -c a/wrangler.jsonc -c b/wrangler.jsonc", "two workers"],
+  ],
+  async run(values, _, { cwd, clock, version, json, stdin, stdout, stderr }) {
+    const { runDev } = await import("../../server/index.ts");
+    const smtpPort = values["no-smtp"] === true ? false : values["smtp-port"];
+    return runDev({
+      cwd,
+      clock,
+      version,
+      json,
+      watch: values["no-watch"] !== true,
+      ...(values.config.length === 0 ? {} : { configs: values.config }),
+      ...(values.env === undefined ? {} : { environment: values.env }),
+      ...(values.host === undefined ? {} : { host: values.host }),
+      ...(values.port === undefined ? {} : { port: values.port }),
+      ...(smtpPort === undefined ? {} : { smtpPort }),
+      ...(values["data-dir"] === undefined ? {} : { dataDir: values["data-dir"] }),
+      ...(values["log-level"] === undefined ? {} : { logLevel: values["log-level"] }),
+      stdin,
+      stdout: stdout.stream as NodeJS.WriteStream,
+      stderr: stderr.stream as NodeJS.WriteStream,
+    });
+  },
+});

@@ -1,0 +1,57 @@
+import { relative, resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { type Surroundings, defineCommand } from "../command.ts";
+import { TEMPLATES, type TemplateName, renderTemplate, templateSummary, workerNameFrom, writeProject } from "../project-template.ts";
+
+export const init = defineCommand({
+  name: "init",
+  summary: "make a new worker project",
+  description: `Writes a complete project: configuration, worker, TypeScript settings, a message to try it with. Nothing that exists is overwritten.
+
+The compatibility date of the new project is today's.`,
+  arguments: [{ name: "dir", summary: "where to; the worker is named after it (default: the current folder)", complete: "directory" }],
+  options: {
+    template: { type: "string", short: "t", summary: "what the worker does", choices: TEMPLATES, defaultText: "inbox" },
+    yes: { type: "boolean", short: "y", summary: "ask nothing, take the defaults" },
+  },
+  examples: [
+    ["reelpost init my-inbox", "a worker that keeps every message"],
+    ["reelpost init relay --template forwarder", "a worker that forwards and answers"],
+  ],
+  async run(values, [dir], surroundings) {
+    const { cwd, clock, version, json, stdout } = surroundings;
+    const folder = resolve(cwd, dir ?? ".");
+    const template = values.template ?? (values.yes === true || json ? "inbox" : await askTemplate(surroundings));
+    const name = workerNameFrom(folder);
+    const date = new Date(clock.now()).toISOString().slice(0, 10);
+    const files = await renderTemplate(template, { name, date, reelpost: version, summary: await templateSummary(template) });
+    await writeProject(folder, files);
+    if (json) stdout.line(JSON.stringify({ directory: folder, name, template, files: [...files.keys()] }));
+    else for (const line of nextSteps(relative(cwd, folder), name, template, files)) stdout.line(line);
+    return 0;
+  },
+});
+
+async function askTemplate({ stdin, stdout }: Surroundings): Promise<TemplateName> {
+  if (stdin.isTTY !== true || !stdout.isTerminal) return "inbox";
+  const prompt = createInterface({ input: stdin, output: stdout.stream });
+  try {
+    for (const [i, template] of TEMPLATES.entries()) stdout.line(`  ${i + 1}  ${template.padEnd(10)} ${await templateSummary(template)}`);
+    const answer = (await prompt.question("Which template? [1] ")).trim();
+    return TEMPLATES.find((template, i) => answer === template || answer === String(i + 1)) ?? "inbox";
+  } finally {
+    prompt.close();
+  }
+}
+
+function nextSteps(folder: string, name: string, template: string, files: ReadonlyMap<string, string>): string[] {
+  return [
+    `Made ${name} from the template ${template}:`,
+    ...[...files.keys()].map((file) => `  ${file}`),
+    "",
+    "Next:",
+    ...(folder === "" ? [] : [`  cd ${/\s/.test(folder) ? JSON.stringify(folder) : folder}`]),
+    "  npm install",
+    "  npm run dev",
+  ];
+}

@@ -1,0 +1,32 @@
+import { relative } from "node:path";
+import { formatProblems } from "../../kernel/config/index.ts";
+import { defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+
+export const types = defineCommand({
+  name: "types",
+  summary: "write worker-configuration.d.ts: the type of env",
+  description: "Reads the configuration and writes the type Env with every binding, variable and secret beside it. TypeScript takes it together with @cloudflare/workers-types.",
+  options: {
+    config: { type: "string", short: "c", placeholder: "file", summary: "the configuration file", defaultText: "the one in this folder or above", complete: "file" },
+    env: { type: "string", short: "e", placeholder: "name", summary: "the environment: env.<name> of the configuration" },
+    check: { type: "boolean", summary: "write nothing; fail when the file is not up to date" },
+  },
+  examples: [
+    ["reelpost types", "after a change of the configuration"],
+    ["reelpost types --check", "in a test or a CI job"],
+  ],
+  async run({ config, env, check }, _, { cwd, clock, json, stdout, stderr }) {
+    const { checkTypeDefinitions, writeTypes } = await import("../../workers/index.ts");
+    const { project, file, changed } = await writeTypes({ cwd, clock, ...(config === undefined ? {} : { config }), ...(env === undefined ? {} : { environment: env }) }, { check: check === true });
+    const name = relative(cwd, file);
+    if (check === true && changed) throw commandErrors.typesOutdated({ file: name });
+    const warnings = [...project.warnings, ...(await checkTypeDefinitions(project))];
+    if (json) stdout.line(JSON.stringify({ file, changed, warnings }));
+    else {
+      if (warnings.length > 0) stderr.line(formatProblems(warnings, { cwd }));
+      stdout.line(`${name} ${changed ? "written" : "is up to date"}`);
+    }
+    return 0;
+  },
+});

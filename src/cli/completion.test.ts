@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { type Command, defineCommand } from "./command.ts";
+import { completionScript } from "./completion-script.ts";
+import { COMMANDS } from "./registry.ts";
+
+const run = async () => 0;
+const grouped: Command[] = [...COMMANDS, ...["secret put", "secret list"].map((name) => defineCommand({ name, summary: "it's", options: { ttl: { type: "number", summary: "x" } }, examples: [], run })), defineCommand({ name: "ghost", summary: "", options: {}, examples: [], hidden: true, run })];
+
+/** What bash offers for the last word of the line. */
+async function offers(...words: string[]): Promise<string[]> {
+  const cwd = await mkdtemp(join(tmpdir(), "reelpost-completion-"));
+  try {
+    await mkdir(join(cwd, "afolder"));
+    const line = words.map((word) => `'${word}'`).join(" ");
+    const script = `${completionScript("bash", grouped)}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _reelpost; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)("bash", ["--norc", "-c", script], { cwd });
+    return stdout.split("\n").filter((word) => word !== "").sort();
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
+}
+
+test("bash offers commands, options, choices and files", async () => {
+  assert.deepEqual(await offers("reelpost", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "completion", "dev", "init", "secret", "types"].sort());
+  assert.deepEqual(await offers("reelpost", "ty"), ["types"]);
+  assert.deepEqual(await offers("reelpost", "secret", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "list", "put"].sort());
+  assert.deepEqual(await offers("reelpost", "secret", "put", "--t"), ["--ttl"]);
+  assert.deepEqual(await offers("reelpost", "dev", "--smtp"), ["--smtp-port"]);
+  assert.deepEqual(await offers("reelpost", "init", "--template", ""), ["blank", "forwarder", "inbox"]);
+  assert.deepEqual(await offers("reelpost", "init", "--template", "=", "in"), ["inbox"]);
+  assert.deepEqual(await offers("reelpost", "init", "x", "-t", "f"), ["forwarder"]);
+  assert.deepEqual(await offers("reelpost", "completion", ""), ["bash", "fish", "zsh"]);
+  assert.deepEqual(await offers("reelpost", "init", "a"), ["afolder"]);
+  assert.deepEqual(await offers("reelpost", "dev", "--port", ""), []);
+  assert.deepEqual(await offers("reelpost", "gh"), []);
+});
+
+test("every shell's script knows every command and option", () => {
+  for (const shell of ["bash", "zsh", "fish"] as const) {
+    const script = completionScript(shell, COMMANDS);
+    for (const { name, options } of COMMANDS) for (const word of [name, ...Object.keys(options)]) assert.ok(script.includes(word), `${shell}: ${word}`);
+  }
+});

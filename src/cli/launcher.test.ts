@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const LAUNCHER = fileURLToPath(new URL("../../bin/reelpost.cjs", import.meta.url));
+
+/** What the program does in these tests: tells what it was given, then what its first argument says. */
+const MAIN = `
+const [what] = process.argv.slice(2);
+if (what === "wait") { process.on("SIGTERM", () => process.exit(5)); setInterval(() => {}, 1000); }
+console.log(JSON.stringify({ args: process.argv.slice(2), guard: process.env.REELPOST_LAUNCHED ?? null }));
+if (what === "exit") process.exitCode = 7;
+if (what === "stdin") process.stdin.pipe(process.stdout);
+if (what === "die") process.kill(process.pid, "SIGKILL");
+if (what === "throw") throw new Error("from main");
+`;
+
+/** Makes any Node look like an old one, but for the process that the launcher starts. */
+const PRETEND = `if (process.env.REELPOST_LAUNCHED === undefined) Object.defineProperty(process.versions, "node", { value: "20.19.0" }), Object.defineProperty(process, "version", { value: "v20.19.0" });`;
+
+interface Layout {
+  main?: string | null;
+  packagedNode?: boolean;
+}
+
+async function install(t: TestContext, { main = "dist/cli/main.js", packagedNode = true }: Layout = {}) {
+  const root = await mkdtemp(join(tmpdir(), "reelpost-launcher-"));
+  t.after(() => rm(root, { recursive: true, force: true }));
+  await cp(LAUNCHER, join(root, "bin/reelpost.cjs"));
+  await writeFile(join(root, "pretend.cjs"), PRETEND);
+  await writeFile(join(root, "package.json"), '{ "type": "module" }');
+  if (main !== null) {
+    await mkdir(dirname(join(root, main)), { recursive: true });
+    await writeFile(join(root, main), MAIN);
+  }
+  if (packagedNode) {
+    await mkdir(join(root, "node_modules/node/bin"), { recursive: true });
+    await writeFile(join(root, "node_modules/node/package.json"), "{}");
+    await symlink(process.execPath, join(root, "node_modules/node/bin/node"));
+  }
+  return root;
+}
+
+function launch(root: string, args: string[], { old = false } = {}) {
+  const child = spawn(process.execPath, [...(old ? ["--require", join(root, "pretend.cjs")] : []), join(root, "bin/reelpost.cjs"), ...args], { stdio: "pipe" });
+  return { child, ended: collect(child) };
+}
+
+async function collect(child: ChildProcess) {
+  let [stdout, stderr] = ["", ""];
+  child.stdout!.on("data", (chunk) => (stdout += chunk));
+  child.stderr!.on("data", (chunk) => (stderr += chunk));
+  const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+  return { code, signal, stdout, stderr };
+}
+
+test("a new enough Node runs the program itself", async (t) => {
+  const root = await install(t);
+  const { code, stdout } = await launch(root, ["exit", "--flag", "a b"]).ended;
+  assert.deepEqual([code, JSON.parse(stdout)], [7, { args: ["exit", "--flag", "a b"], guard: null }]);
+});
+
+test("an old Node starts the packaged one: arguments, stdin and exit code pass through", async (t) => {
+  const root = await install(t);
+  const { code, stdout } = await launch(root, ["exit", "--flag", "a b"], { old: true }).ended;
+  assert.deepEqual([code, JSON.parse(stdout).args, JSON.parse(stdout).guard], [7, ["exit", "--flag", "a b"], null]);
+  const { child, ended } = launch(root, ["stdin"], { old: true });
+  child.stdin!.end("through");
+  assert.match((await ended).stdout, /\nthrough$/);
+});
+
+test("signals reach the program, and its end is the launcher's end", async (t) => {
+  const root = await install(t);
+  const waiting = launch(root, ["wait"], { old: true });
+  await once(waiting.child.stdout!, "data");
+  waiting.child.kill("SIGTERM");
+  assert.deepEqual(await waiting.ended.then(({ code, signal }) => [code, signal]), [5, null]);
+  const { code, signal } = await launch(root, ["die"], { old: true }).ended;
+  assert.deepEqual([code, signal], [null, "SIGKILL"]);
+});
+
+test("what is missing is said, with what to do", async (t) => {
+  const nothing = await launch(await install(t, { main: null }), []).ended;
+  assert.deepEqual([nothing.code, nothing.stderr], [1, "reelpost cannot start: its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there\nfix: install the package again, or run `npm run build` in a checkout\n"]);
+  const old = await launch(await install(t, { packagedNode: false }), [], { old: true }).ended;
+  assert.equal(old.code, 1);
+  assert.match(old.stderr, /^reelpost cannot start: it needs Node 26 or newer, this is v20\.19\.0, and the package `node` is not installed\nfix: /);
+  const thrown = await launch(await install(t), ["throw"]).ended;
+  assert.equal(thrown.code, 1);
+  assert.match(thrown.stderr, /Error: from main/);
+});
+
+test("in a checkout the sources run; below node_modules only what was built", async (t) => {
+  const root = await install(t, { main: "src/cli/main.ts" });
+  assert.equal((await launch(root, []).ended).code, 0);
+  await mkdir(join(root, "node_modules/reelpost"), { recursive: true });
+  for (const name of ["bin", "src"]) await cp(join(root, name), join(root, "node_modules/reelpost", name), { recursive: true });
+  assert.match((await launch(join(root, "node_modules/reelpost"), []).ended).stderr, /its files are missing/);
+});

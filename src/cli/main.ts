@@ -1,0 +1,19 @@
+import { createRequire } from "node:module";
+import { systemClock } from "../kernel/index.ts";
+import { COMMANDS } from "./registry.ts";
+import { runCommandLine } from "./run.ts";
+
+// Two folders up is the package, from src/cli as from dist/cli.
+const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
+
+// `reelpost --help | head` closes the pipe early; that is no failure.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (err: NodeJS.ErrnoException) => {
+    if (err.code !== "EPIPE") throw err;
+  });
+}
+// Everything below decides by the environment whether colour is wanted.
+if (process.argv.includes("--no-color")) process.env.NO_COLOR = "1";
+
+const { argv, env, stdin, stdout, stderr } = process;
+process.exitCode = await runCommandLine({ argv: argv.slice(2), commands: COMMANDS, version, cwd: process.cwd(), env, clock: systemClock, stdin, stdout, stderr });

@@ -1,0 +1,116 @@
+import { parseArgs } from "node:util";
+import { suggestion } from "../kernel/config/index.ts";
+import type { UserError } from "../kernel/index.ts";
+import { COMMON_OPTIONS, type Command, type Option, type Options } from "./command.ts";
+import { usageErrors } from "./errors.ts";
+import { usageLine } from "./help.ts";
+
+export interface Parsed {
+  /** undefined: no command was named, or only the words before one ("secret" of "secret put"). */
+  command: Command | undefined;
+  /** The words that name it. */
+  words: string[];
+  values: Record<string, unknown>;
+  args: string[];
+  /** Everything that is wrong with the line. */
+  errors: UserError[];
+}
+
+/** Reads a command line against the registry. `argv` is without the program. */
+export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
+  const { tokens } = parseArgs({ args: [...argv], options: shapes(allOptions(commands)), strict: false, allowPositionals: true, tokens: true });
+  const positionals = tokens.filter((token) => token.kind === "positional").map(({ value }) => value);
+  const { command, words } = chooseCommand(positionals, commands);
+  const args = positionals.slice(words.length);
+  if (command === undefined) return { command, words, values: readOptions(tokens, COMMON_OPTIONS, words).values, args, errors: wants(tokens, "help") || wants(tokens, "version") || args.length === 0 ? [] : [noSuchCommand([...words, args[0]!], commands)] };
+  const options: Options = { ...COMMON_OPTIONS, ...command.options };
+  const { values, errors } = readOptions(tokens, options, words);
+  // What follows an unknown option may be its value: then the arguments cannot be counted.
+  const countable = errors.every(({ kind }) => kind !== "unknownOption");
+  return { command, words, values, args, errors: countable ? [...errors, ...checkArguments(command, args)] : errors };
+}
+
+/** The longest run of leading words that names a command, or leads to one. */
+function chooseCommand(positionals: readonly string[], commands: readonly Command[]): { command: Command | undefined; words: string[] } {
+  let words: string[] = [];
+  for (let count = 1; count <= positionals.length; count++) {
+    const name = positionals.slice(0, count).join(" ");
+    if (!commands.some((command) => command.name === name || command.name.startsWith(`${name} `))) break;
+    words = positionals.slice(0, count);
+  }
+  return { command: commands.find(({ name }) => name === words.join(" ")), words };
+}
+
+function noSuchCommand(words: readonly string[], commands: readonly Command[]): UserError {
+  const name = words.join(" ");
+  const names = commands.filter(({ hidden }) => hidden !== true).map((command) => command.name);
+  const hint = suggestion(name, names);
+  return usageErrors.unknownCommand({ name, fix: hint === undefined ? "Run `reelpost --help` for the list." : upperFirst(hint.replaceAll('"', "`").replace("known:", "There are:")) });
+}
+
+/** Union of every command's options: parseArgs must know which of them take a value before the command is known. */
+function allOptions(commands: readonly Command[]): Options {
+  return Object.assign({}, ...commands.map(({ options }) => options), COMMON_OPTIONS) as Options;
+}
+
+const shapes = (options: Options) => Object.fromEntries(Object.entries(options).map(([name, { type, short, multiple }]) => [name, { type: type === "boolean" ? ("boolean" as const) : ("string" as const), ...(short === undefined ? {} : { short }), ...(multiple === undefined ? {} : { multiple }) }]));
+
+type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
+const wants = (tokens: readonly Token[], name: string) => tokens.some((token) => token.kind === "option" && token.name === name);
+
+function readOptions(tokens: readonly Token[], options: Options, words: readonly string[]): { values: Record<string, unknown>; errors: UserError[] } {
+  const values: Record<string, unknown> = Object.fromEntries(Object.entries(options).map(([name, { multiple }]) => [name, multiple === true ? [] : undefined]));
+  const errors: UserError[] = [];
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const { name, rawName: option, value } = token;
+    const known = options[name];
+    if (known === undefined || (!option.startsWith("--") && known.short !== option.slice(1))) {
+      errors.push(unknownOption(option, options, words));
+      continue;
+    }
+    const read = readValue(known, name, option, value, token.inlineValue === true);
+    if ("error" in read) errors.push(read.error);
+    else if (known.multiple === true) (values[name] as unknown[]).push(read.value);
+    else if (values[name] !== undefined && known.type !== "boolean") errors.push(usageErrors.valueRepeated({ option }));
+    else values[name] = read.value;
+  }
+  return { values, errors };
+}
+
+function unknownOption(option: string, options: Options, words: readonly string[]): UserError {
+  const hint = suggestion(option.replace(/^-+/, ""), Object.entries(options).flatMap(([name, { hidden }]) => (hidden === true ? [] : [name])));
+  const near = /"(.+)"/.exec(hint ?? "")?.[1];
+  const of = words.length === 0 ? "" : ` of \`reelpost ${words.join(" ")}\``;
+  const help = ["reelpost", ...words, "--help"].join(" ");
+  return usageErrors.unknownOption({ option, of, fix: near === undefined ? `Run \`${help}\` for the list.` : `Did you mean --${near}?` });
+}
+
+function readValue(known: Option, name: string, option: string, value: string | undefined, inline: boolean): { value: unknown } | { error: UserError } {
+  if (known.type === "boolean") return value === undefined ? { value: true } : { error: usageErrors.valueUnwanted({ option }) };
+  const example = `--${name} ${known.choices?.[0] ?? `<${known.placeholder ?? known.type}>`}`;
+  // parseArgs takes whatever comes next: in `--config --port 1` the next option is no value.
+  if (value === undefined || value === "" || (!inline && /^-./.test(value))) return { error: usageErrors.valueMissing({ option, example }) };
+  const wrong = (fix: string) => ({ error: usageErrors.valueWrong({ value, name: `--${name}`, fix }) });
+  if (known.choices !== undefined && !known.choices.includes(value)) return wrong(choiceFix(value, known.choices));
+  if (known.type === "string") return { value };
+  const number = Number(value);
+  const [min, max] = [known.min ?? 0, known.max ?? Number.MAX_SAFE_INTEGER];
+  return /^\d+$/.test(value) && number >= min && number <= max ? { value: number } : wrong(known.max === undefined ? `Give a whole number from ${min}.` : `Give a whole number from ${min} to ${max}.`);
+}
+
+const choiceFix = (value: string, choices: readonly string[]) => `${upperFirst(suggestion(value, choices) ?? "")} Choose one of ${choices.join(", ")}.`.replace(/^Known: .*?(?= Choose)/, "").trim();
+
+function checkArguments(command: Command, args: readonly string[]): UserError[] {
+  const wanted = command.arguments ?? [];
+  const usage = usageLine(command);
+  const missing = wanted.slice(args.length).filter(({ required }) => required === true).map(({ name, summary }) => usageErrors.argumentMissing({ name, summary, usage }));
+  const unwanted = args.slice(wanted.length, wanted.length + 1).map((value) => usageErrors.argumentUnwanted({ value, usage }));
+  const wrong = wanted.flatMap(({ name, choices }, i) => {
+    const value = args[i];
+    return value === undefined || choices === undefined || choices.includes(value) ? [] : [usageErrors.valueWrong({ value, name: `<${name}>`, fix: choiceFix(value, choices) })];
+  });
+  return [...missing, ...unwanted, ...wrong];
+}
+
+const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

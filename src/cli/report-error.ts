@@ -1,0 +1,46 @@
+import { styleText } from "node:util";
+import type { Problem } from "../kernel/config/index.ts";
+import { UserError, messageOf } from "../kernel/index.ts";
+import { EXIT, type Surroundings } from "./command.ts";
+
+type Told = Pick<Surroundings, "json" | "stdout" | "stderr" | "version">;
+
+/** Tells what went wrong: to people on stderr (what, why, how to fix), to machines as JSON on stdout. Returns the exit code. */
+export function reportError(thrown: unknown, { json, stdout, stderr, version }: Told): number {
+  const errors = thrown instanceof AggregateError && thrown.errors.every((error) => error instanceof UserError) ? (thrown.errors as UserError[]) : thrown instanceof UserError ? [thrown] : undefined;
+  if (errors === undefined) return reportFault(thrown, { json, stdout, stderr, version });
+  if (json) stdout.line(JSON.stringify(errors.length === 1 ? { error: errorJson(errors[0]!) } : { errors: errors.map(errorJson) }));
+  else for (const error of errors) stderr.line(errorText(error, stderr.colour));
+  return errors.every(({ domain }) => domain === "usage") ? EXIT.usage : EXIT.failed;
+}
+
+function errorText({ message, fix }: UserError, colour: boolean): string {
+  const paint = (format: Parameters<typeof styleText>[0], text: string) => (colour ? styleText(format, text, { validateStream: false }) : text);
+  return `${paint("red", "error:")} ${message}${fix === undefined ? "" : `\n${paint("green", "fix:")} ${fix}`}`;
+}
+
+interface ErrorJson {
+  code: number | string;
+  message: string;
+  fix?: string;
+  problems?: Problem[];
+}
+
+function errorJson({ code, message, fix, details }: UserError): ErrorJson {
+  // Where there are problems the message repeats them as text; its first line is the sum.
+  const problems = Array.isArray(details.problems) ? (details.problems as Problem[]) : undefined;
+  return { code, message: problems === undefined ? message : message.split("\n")[0]!, ...(fix === undefined ? {} : { fix }), ...(problems === undefined ? {} : { problems }) };
+}
+
+function reportFault(thrown: unknown, { json, stdout, stderr, version }: Told): number {
+  const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : messageOf(thrown);
+  if (json) stdout.line(JSON.stringify({ error: { code: "E_FAULT", message: messageOf(thrown), stack } }));
+  else {
+    stderr.line(`reelpost failed, and the fault is its own: ${messageOf(thrown)}`);
+    stderr.line();
+    stderr.line(stack);
+    stderr.line();
+    stderr.line(`Please report this with the lines above and what you did (reelpost ${version}, Node ${process.versions.node}, ${process.platform} ${process.arch}).`);
+  }
+  return EXIT.fault;
+}

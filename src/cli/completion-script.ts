@@ -1,5 +1,6 @@
 import { COMMON_OPTIONS, type Command, type Option } from "./command.ts";
-import type { SHELLS } from "./commands/completion.ts";
+
+export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 /** The completion script of a shell for all commands that are not hidden. */
 export function completionScript(shell: (typeof SHELLS)[number], commands: readonly Command[]): string {

@@ -1,8 +1,8 @@
-import { defineCommand } from "../command.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { SHELLS, completionScript } from "../completion-script.ts";
 
-export const SHELLS = ["bash", "zsh", "fish"] as const;
-
-export const completion = defineCommand({
+/** The list holds this command too, so it comes as a function. */
+export const createCompletion = (commands: () => readonly Command[]): Command => defineCommand({
   name: "completion",
   summary: "print the completion script of a shell",
   description: "The script is made from the same list of commands as this help.",
@@ -14,9 +14,7 @@ export const completion = defineCommand({
     ["reelpost completion fish > ~/.config/fish/completions/reelpost.fish", "fish"],
   ],
   async run(_, [shell], { stdout }) {
-    // The list holds this command too: loaded when it is needed, there is no circle when the files are.
-    const [{ completionScript }, { COMMANDS }] = await Promise.all([import("../completion-script.ts"), import("../registry.ts")]);
-    stdout.line(completionScript(shell as (typeof SHELLS)[number], COMMANDS));
+    stdout.line(completionScript(shell as (typeof SHELLS)[number], commands()));
     return 0;
   },
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { startWorkerd, type RunningWorkerd } from "../../../../test/support/workerd.ts";
 import type { WorkerScript } from "../../scripts/script.ts";
-import { createD1Databases, createD1Service, type D1Databases } from "./index.ts";
+import { createD1Service, type D1Service } from "./index.ts";
 
 // The client half of D1 is workerd's own `cloudflare-internal:d1-api`: what a worker sees is told by nothing but a worker.
 // This one runs the body of a request as code, with the database as `db` and a session made anew as `session`.
@@ -68,13 +68,12 @@ const steps = {
 
 describe("D1 through workerd", () => {
   let folder: string;
-  let databases: D1Databases;
+  let service: D1Service;
   let workerd: RunningWorkerd;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), "d1-workerd-"));
-    databases = createD1Databases({ directory: folder, processes: 1 });
-    const service = createD1Service({ databases });
+    service = createD1Service({ directory: folder, processes: 1 });
     const caller = { script: { name: "test" } as WorkerScript, binding: { type: "d1", name: "DB", id: "database" } } as const;
     workerd = await startWorkerd({
       modules: { "main.js": WORKER },
@@ -84,7 +83,7 @@ describe("D1 through workerd", () => {
   });
   after(async () => {
     await workerd?.close();
-    await databases?.close();
+    await service?.databases.close();
     rmSync(folder, { recursive: true, force: true });
   });
 

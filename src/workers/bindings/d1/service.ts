@@ -1,19 +1,27 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { silentLog, systemClock, UserError, type Clock, type Log } from "../../../kernel/index.ts";
+import { silentLog, systemClock, UserError } from "../../../kernel/index.ts";
 import type { Binding } from "../../scripts/script.ts";
-import { readBody } from "../body.ts";
+import { drain, readBody } from "../body.ts";
 import type { BindingService } from "../service.ts";
 import { createBookmarks } from "./bookmarks.ts";
-import type { D1Databases } from "./databases.ts";
+import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
 import { d1Errors } from "./errors.ts";
 import type { ResultsFormat } from "./results.ts";
 
 /** The header that carries a session's bookmark in both directions (workerd src/cloudflare/internal/d1-api.ts). */
 const BOOKMARK_HEADER = "x-cf-d1-session-commit-token";
 const OPEN_BRACKET = 0x5b;
+const MAX_DRAIN = 1024 ** 3;
+
+export interface D1Service extends BindingService<Extract<Binding, { type: "d1" }>> {
+  /** The same databases for everyone else; closing them ends the service. */
+  readonly databases: D1Databases;
+}
 
 /** What `cloudflare-internal:d1-api` of workerd talks to: POST /query and /execute with `{sql, params}` or an array of them. */
-export function createD1Service({ databases, clock = systemClock, log = silentLog }: { databases: D1Databases; clock?: Clock; log?: Log }): BindingService<Extract<Binding, { type: "d1" }>> {
+export function createD1Service(options: D1DatabasesOptions): D1Service {
+  const { clock = systemClock, log = silentLog } = options;
+  const databases = createD1Databases(options);
   const bookmarkOf = createBookmarks(clock);
 
   async function answer(request: IncomingMessage, id: string, signal: AbortSignal): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
@@ -31,6 +39,7 @@ export function createD1Service({ databases, clock = systemClock, log = silentLo
   }
 
   return {
+    databases,
     async handle(request, response, { script, binding }) {
       const gone = new AbortController();
       response.once("close", () => gone.abort(new Error("the client has gone")));
@@ -43,7 +52,7 @@ export function createD1Service({ databases, clock = systemClock, log = silentLo
         // The client takes every status alike and reads `error`.
         result = { status: 200, json: failure((error instanceof UserError ? error : d1Errors.reset()).message) };
       }
-      request.resume();
+      await drain(request, MAX_DRAIN);
       end(response, result);
     },
   };

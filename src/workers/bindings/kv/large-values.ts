@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import type { Ids, Log } from "../../../kernel/index.ts";
+import { isStoreError, type ObjectStore } from "../../../store/index.ts";
+import { kvErrors } from "./errors.ts";
+import { kvLimits } from "./limits.ts";
+
+/** Values that do not lie in their row. An object is written under a name of its own and never changed, so a row points to all of its value or to nothing. */
+export interface LargeValues {
+  /** Durable when it resolves; nobody knows of it until a row points there. */
+  write(namespace: string, value: AsyncIterable<Uint8Array>): Promise<{ objectKey: string; size: number }>;
+  /** Resolves once the first bytes are there; undefined when the object has gone since the row was read. */
+  read(objectKey: string): Promise<Readable | undefined>;
+  /** Behind the answer: no row points to these any more. What fails here is left to the sweep. */
+  remove(objectKeys: string[]): void;
+  settled(): Promise<void>;
+}
+
+export const OBJECT_PREFIX = "kv/";
+
+/** Deletions under way; beyond that they are left to the sweep. */
+const MAX_REMOVING = 1_000;
+
+export function createLargeValues({ objects, ids, log }: { objects: ObjectStore; ids: Ids; log: Log }): LargeValues {
+  const removing = new Set<Promise<void>>();
+
+  return {
+    async write(namespace, value) {
+      const objectKey = `${OBJECT_PREFIX}${folderOf(namespace)}/${ids.hex()}`;
+      const counted = counting(value);
+      try {
+        const { size } = await objects.put(objectKey, counted.bytes, { maxBytes: kvLimits.valueBytes });
+        return { objectKey, size };
+      } catch (error) {
+        if (isStoreError(error, "tooLarge")) throw kvErrors.valueTooLong({ length: await counted.length(), limit: kvLimits.valueBytes });
+        throw error;
+      }
+    },
+
+    async read(objectKey) {
+      const handle = await objects.open(objectKey);
+      if (!handle) return undefined;
+      const stream = handle.read();
+      try {
+        await new Promise((resolve, reject) => void stream.once("readable", resolve).once("end", resolve).once("error", reject));
+        return stream;
+      } catch (error) {
+        if (isStoreError(error, "objectChanged")) return undefined;
+        throw error;
+      }
+    },
+
+    remove(objectKeys) {
+      if (objectKeys.length === 0 || removing.size >= MAX_REMOVING) return;
+      const removal = objects.delete(objectKeys).catch((err: unknown) => log.warn({ err, count: objectKeys.length }, "kv: replaced values could not be deleted; the sweep will try again"));
+      removing.add(removal);
+      void removal.then(() => removing.delete(removal));
+    },
+
+    settled: async () => void (await Promise.all(removing)),
+  };
+}
+
+/** A namespace's id is what a configuration says; a folder's name is made of what every object store takes. */
+const folderOf = (namespace: string) => (/^[A-Za-z0-9_-]{1,64}$/.test(namespace) ? namespace : createHash("sha256").update(namespace).digest("hex"));
+
+/** The refusal of a value that is too long names its length: reads on to the end, up to a point. */
+function counting(value: AsyncIterable<Uint8Array>) {
+  const iterator = value[Symbol.asyncIterator]();
+  let length = 0;
+  const next = async (): Promise<IteratorResult<Uint8Array>> => {
+    const result = await iterator.next();
+    if (!result.done) length += result.value.length;
+    return result;
+  };
+  return {
+    // No return(): leaving early must not end the request the bytes come from, or its answer has nowhere to go.
+    bytes: { [Symbol.asyncIterator]: () => ({ next }) },
+    async length() {
+      while (length < 16 * kvLimits.valueBytes && !(await next()).done);
+      return length;
+    },
+  };
+}

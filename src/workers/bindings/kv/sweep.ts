@@ -1,0 +1,70 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import type { KvTable } from "./kv-table.ts";
+import { OBJECT_PREFIX, type LargeValues } from "./large-values.ts";
+
+export interface SweepOptions {
+  /** Expired keys, and stored objects, to look at in this call. Default 10,000. */
+  limit?: number;
+  /** Objects without a row are let alone for this long, because their put may be about to write it. Default 24 h. */
+  orphanGraceMs?: number;
+}
+
+export interface Swept {
+  /** Expired keys removed. */
+  expired: number;
+  /** Objects deleted that no row pointed to. */
+  orphans: number;
+  /** Whether this call came to the end of both; the next one goes on where it stopped. */
+  finished: boolean;
+}
+
+const BATCH = 500;
+
+/** Rows are the truth: an object without one is waste, a row is never touched for want of its object. */
+export function createSweep({ table, objects, large, clock }: { table: KvTable; objects: ObjectStore; large: LargeValues; clock: Clock }) {
+  let after: string | undefined;
+
+  async function removeExpired(limit: number): Promise<{ expired: number; finished: boolean }> {
+    let expired = 0;
+    while (expired < limit) {
+      const wanted = Math.min(BATCH, limit - expired);
+      const { count, objects } = await table.deleteExpired(clock.now(), wanted);
+      large.remove(objects);
+      expired += count;
+      if (count < wanted) return { expired, finished: true };
+    }
+    return { expired, finished: false };
+  }
+
+  async function removeOrphans(limit: number, before: number): Promise<{ orphans: number; finished: boolean }> {
+    let examined = 0;
+    let orphans = 0;
+    let batch: string[] = [];
+    const flush = async () => {
+      const known = await table.referenced(batch);
+      const unknown = batch.filter((key) => !known.has(key));
+      await objects.delete(unknown);
+      orphans += unknown.length;
+      batch = [];
+    };
+    for await (const { key, modified } of objects.list(OBJECT_PREFIX, after)) {
+      after = key;
+      if (modified.getTime() < before) batch.push(key);
+      if (batch.length === BATCH) await flush();
+      if (++examined === limit) {
+        await flush();
+        return { orphans, finished: false };
+      }
+    }
+    await flush();
+    after = undefined;
+    return { orphans, finished: true };
+  }
+
+  return async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000 }: SweepOptions = {}): Promise<Swept> {
+    const first = await removeExpired(limit);
+    const second = await removeOrphans(limit, clock.now() - orphanGraceMs);
+    return { expired: first.expired, orphans: second.orphans, finished: first.finished && second.finished };
+  };
+}

@@ -7,3 +7,7 @@ export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { DEV_EGRESS, SERVE_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
 export { DEFAULT_LIMITS, type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
+export { createD1Databases, createD1Service, d1Limits, type D1Databases, type D1Limits } from "./bindings/d1/index.ts";
+export { createKvService, kvMigrations, type KvService } from "./bindings/kv/index.ts";
+export { createR2Service, r2Migrations, type R2Service } from "./bindings/r2/index.ts";
+export * from "./project/index.ts";

@@ -1,0 +1,112 @@
+import type { Binding } from "../workers/index.ts";
+import { painter } from "./output.ts";
+
+export interface BannerFacts {
+  version: string;
+  /** Without a trailing slash. */
+  url: string;
+  smtp?: { host: string; port: number };
+  dataDirectory: string;
+  mailDirectory: string;
+  /** The default worker first. */
+  workers: { name: string; config: string; bindings: Binding[] }[];
+  /** Empty where there is no keyboard. */
+  hotkeys: { key: string; label: string }[];
+}
+
+/** Everything a developer needs to begin: where the server is, lines to paste, what the worker is bound to, which keys do what. */
+export function renderBanner(facts: BannerFacts, colour: boolean): string {
+  const paint = painter(colour);
+  const place = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;
+  const { url, smtp } = facts;
+  const lines = [
+    `${paint("bold", "reelpost dev")} ${paint("dim", facts.version)}`,
+    "",
+    place("HTTP", paint("cyan", `${url}/`)),
+    place("SMTP", smtp ? paint("cyan", `${smtp.host}:${smtp.port}`) : paint("dim", "off")),
+    place("Data", facts.dataDirectory),
+    place("Mail out", `${facts.mailDirectory} ${paint("dim", "(.eml files)")}`),
+    "",
+    paint("dim", "Send the worker a message:"),
+    `  ${curlWithEnvelope(url)}`,
+    `  ${curlWithHeaders(url)}`,
+    "",
+    ...facts.workers.flatMap((worker) => workerTable(worker, paint)),
+  ];
+  if (facts.workers.length > 1) lines.push(...severalWorkersHint(facts, paint), "");
+  if (facts.hotkeys.length > 0) lines.push(...hotkeyBox(facts.hotkeys, paint));
+  return lines.join("\n").trimEnd();
+}
+
+const SAMPLE = "From: ada@example.com\\nTo: inbox@example.org\\nMessage-ID: <1@example.com>\\nSubject: Hello\\n\\nHello from curl";
+
+// $'...' is understood by bash, zsh and ksh; --data-binary keeps the line breaks.
+const curlWithEnvelope = (url: string) => `curl '${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org' --data-binary $'${SAMPLE}'`;
+const curlWithHeaders = (url: string) => `curl '${url}/__email' -H 'content-type: message/rfc822' --data-binary $'${SAMPLE}'`;
+
+type Painter = ReturnType<typeof painter>;
+
+function workerTable({ name, config, bindings }: BannerFacts["workers"][number], paint: Painter): string[] {
+  const rows = bindings.map((binding) => [binding.name, KINDS[binding.type], resourceOf(binding)] as const);
+  const width = (column: 0 | 1) => Math.max(0, ...rows.map((row) => row[column].length));
+  const [names, kinds] = [width(0), width(1)];
+  return [
+    `${paint("bold", name)} ${paint("dim", config)}`,
+    ...rows.map(([binding, kind, resource]) => `  env.${binding.padEnd(names)}  ${kind.padEnd(kinds)}  ${paint("dim", resource)}`.trimEnd()),
+    ...(rows.length === 0 ? [paint("dim", "  no bindings")] : []),
+    "",
+  ];
+}
+
+const KINDS: Record<Binding["type"], string> = {
+  plain_text: "variable",
+  json: "variable",
+  secret_text: "secret",
+  kv_namespace: "KV namespace",
+  r2_bucket: "R2 bucket",
+  d1: "D1 database",
+  send_email: "send email",
+};
+
+function resourceOf(binding: Binding): string {
+  switch (binding.type) {
+    case "plain_text":
+      return shorten(JSON.stringify(binding.text));
+    case "json":
+      return shorten(JSON.stringify(binding.json));
+    case "secret_text":
+      return "(hidden)";
+    case "kv_namespace":
+      return binding.namespace_id;
+    case "r2_bucket":
+      return binding.bucket_name;
+    case "d1":
+      return binding.id;
+    case "send_email":
+      return sendersAndRecipients(binding);
+  }
+}
+
+function sendersAndRecipients(binding: Extract<Binding, { type: "send_email" }>): string {
+  const to = binding.destination_address ? [binding.destination_address] : binding.allowed_destination_addresses;
+  const parts = [to && `to ${to.join(", ")}`, binding.allowed_sender_addresses && `from ${binding.allowed_sender_addresses.join(", ")}`].filter(Boolean);
+  return parts.length === 0 ? "to anyone" : shorten(parts.join("; "));
+}
+
+const shorten = (text: string) => (text.length <= 60 ? text : `${text.slice(0, 57)}...`);
+
+function severalWorkersHint({ url, workers }: BannerFacts, paint: Painter): string[] {
+  const other = workers[1]!.name;
+  return [
+    paint("dim", `Mail and requests go to ${workers[0]!.name}. For another worker put /cdn-cgi/worker/NAME before the path, or use NAME.localhost:`),
+    `  ${url}/cdn-cgi/worker/${other}/`,
+    `  ${url}/cdn-cgi/handler/email?worker=${other}&from=...&to=...`,
+  ];
+}
+
+function hotkeyBox(hotkeys: BannerFacts["hotkeys"], paint: Painter): string[] {
+  const plain = hotkeys.map(({ key, label }) => `[${key}] ${label}`).join("  ");
+  const shown = hotkeys.map(({ key, label }) => `${paint("bold", `[${key}]`)} ${label}`).join("  ");
+  const edge = "─".repeat(plain.length + 2);
+  return [`╭${edge}╮`, `│ ${shown} │`, `╰${edge}╯`];
+}

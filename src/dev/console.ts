@@ -1,0 +1,116 @@
+import type { DevEvent, EmailEvent, Explained, FetchEvent, LogLine, MailAction, Report } from "./events.ts";
+import { painter, type Output } from "./output.ts";
+import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
+
+/** A worker in a loop can log without end; what is printed of one event is bounded. */
+const MAX_LOG_LINES = 200;
+const MAX_EXCEPTIONS = 10;
+
+interface Options {
+  output: Output;
+  /** Prefix events with the worker's name: with one worker it would be noise. */
+  severalWorkers?: boolean;
+}
+
+/** Tells events to people: one line for what came in, indented lines for what the worker made of it. */
+export function createConsole({ output, severalWorkers = false }: Options): Report {
+  const paint = painter(output.colour);
+  const render = createRenderer(paint, output.colour, severalWorkers);
+  return (event) => output.write(render(event));
+}
+
+/** Tells events to machines: one JSON object per line. */
+export const createJsonLines = ({ output }: { output: Output }): Report => (event) => output.write(JSON.stringify(jsonOf(event)));
+
+const jsonOf = (event: DevEvent) => ("logs" in event ? { ...event, logs: event.logs.slice(0, MAX_LOG_LINES), exceptions: event.exceptions.slice(0, MAX_EXCEPTIONS) } : event);
+
+function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, severalWorkers: boolean): (event: DevEvent) => string {
+  const who = (worker: string) => (severalWorkers ? `${paint("magenta", `[${worker}]`)} ` : "");
+  const levels = {
+    debug: paint("dim", "debug"),
+    log: paint("dim", "log  "),
+    info: paint("cyan", "info "),
+    warn: paint("yellow", "warn "),
+    error: paint("red", "error"),
+  };
+
+  function logLines(logs: LogLine[]): string[] {
+    const lines = logs.slice(0, MAX_LOG_LINES).map(({ level, message }) => `  ${levels[level]}  ${indent(logText(logArguments(message), colour), "         ")}`);
+    if (logs.length > MAX_LOG_LINES) lines.push(paint("dim", `  ... ${logs.length - MAX_LOG_LINES} more log lines`));
+    return lines;
+  }
+
+  function actionLines({ action, to, files }: MailAction, pad = "  "): string[] {
+    const verb = { forward: "forwarded to", reply: "replied to", send: "sent to" }[action];
+    return [`${pad}${paint("blue", verb)} ${oneLine(to.join(", "))}`, ...files.map((file) => `${pad}  ${paint("dim", file)}`)];
+  }
+
+  function exceptionLines(exceptions: Explained[]): string[] {
+    return exceptions.slice(0, MAX_EXCEPTIONS).flatMap(({ name, message, stack, help }) => {
+      const text = stack?.includes(message) ? stack : `${name}: ${message}${stack ? `\n${stack}` : ""}`;
+      return [`  ${paint("red", indent(logText(cut(text, 8192), false), "  "))}`, ...(help === undefined ? [] : [`  ${paint("yellow", indent(help, "  "))}`])];
+    });
+  }
+
+  function email(event: EmailEvent): string {
+    const { from, to, rawSize, wallMs, warnings, logs, actions, exceptions, outcome, rejected } = event;
+    const lines = [`${who(event.worker)}${paint("bold", "email")}  ${oneLine(from) || "<>"} -> ${oneLine(to)}  ${formatSize(rawSize)}  ${paint("dim", formatMs(wallMs))}`];
+    for (const warning of warnings) lines.push(`  ${paint("yellow", "warning")}  ${indent(oneLine(warning, 2000), "  ")}`);
+    lines.push(...logLines(logs), ...actions.flatMap((action) => actionLines(action)), ...exceptionLines(exceptions));
+    if (rejected !== undefined) lines.push(`  ${paint("yellow", "rejected")}: ${oneLine(rejected, 2000)}`);
+    else lines.push(`  ${outcomeWord(outcome)}`);
+    return lines.join("\n");
+  }
+
+  function fetch(event: FetchEvent): string {
+    const { method, url, status, wallMs, outcome } = event;
+    const shown = status === undefined ? "" : ` ${paint(status >= 500 ? "red" : status >= 400 ? "yellow" : "green", String(status))}`;
+    const lines = [`${who(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${shown} ${paint("dim", formatMs(wallMs))}`, ...logLines(event.logs), ...event.actions.flatMap((action) => actionLines(action)), ...exceptionLines(event.exceptions)];
+    if (outcome !== "ok" && (outcome !== "exception" || event.exceptions.length === 0)) lines.push(`  ${outcomeWord(outcome)}`);
+    return lines.join("\n");
+  }
+
+  const outcomeWord = (outcome: EmailEvent["outcome"]) => (outcome === "ok" ? paint("green", "ok") : paint("red", OUTCOMES[outcome]));
+
+  return (event) => {
+    switch (event.event) {
+      case "email":
+        return email(event);
+      case "fetch":
+        return fetch(event);
+      case "other":
+        return [`${who(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`, ...logLines(event.logs), ...exceptionLines(event.exceptions)].join("\n");
+      case "sent":
+        return [`${who(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");
+      case "built":
+        return `${who(event.worker)}${paint("green", event.reason === "start" ? "ready" : "rebuilt")} ${event.worker} ${paint("dim", `${formatSize(event.bytes)} in ${formatMs(event.ms)}`)}`;
+      case "unchanged":
+        return `${who(event.worker)}${paint("dim", `${event.worker}: nothing changed in the build`)}`;
+      case "build-failed":
+        return `${who(event.worker)}${paint("red", "build failed")}\n  ${indent(logText(cut(event.message, 16_384), false), "  ")}${event.running ? `\n  ${paint("dim", "the version built before this goes on running")}` : ""}`;
+      case "notice":
+        return event.text;
+      case "warning":
+        return `${paint("yellow", "warning")}${block(event.text)}`;
+      case "error":
+        return `${paint("red", "error")}${block(event.text)}`;
+    }
+  };
+}
+
+/** One line beside its label, several below it. */
+const block = (text: string) => (text.includes("\n") ? `\n  ${indent(text, "  ")}` : `  ${text}`);
+
+const OUTCOMES: Record<EmailEvent["outcome"], string> = {
+  ok: "ok",
+  exception: "exception",
+  exceededCpu: "exceeded its CPU time and was stopped",
+  exceededMemory: "exceeded its memory and was stopped",
+  exceededWallTime: "took too long and was stopped",
+  canceled: "canceled",
+};
+
+function pathOf(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? url : parsed.pathname + parsed.search;
+}

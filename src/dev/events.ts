@@ -1,0 +1,70 @@
+import type { Invocation, ThrownException } from "../workers/index.ts";
+
+/** What happened, as the console tells it: one event is one block of lines, or one JSON object. */
+export type DevEvent =
+  | EmailEvent
+  | FetchEvent
+  | { event: "other"; worker: string; name: string; wallMs: number; outcome: Invocation["outcome"]; logs: LogLine[]; exceptions: Explained[] }
+  | SentEvent
+  | { event: "built"; worker: string; version: string; ms: number; bytes: number; reason: "start" | "change" | "key" }
+  | { event: "unchanged"; worker: string }
+  | { event: "build-failed"; worker: string; message: string; running: boolean }
+  | { event: "notice" | "warning" | "error"; text: string };
+
+export interface LogLine {
+  level: Invocation["logs"][number]["level"];
+  at: Date;
+  message: unknown[];
+}
+
+/** An exception with, where one is known, the help a newcomer needs. */
+export interface Explained extends ThrownException {
+  help?: string;
+}
+
+/** One thing the worker did with mail, and where the copy lies. */
+export interface MailAction {
+  action: "forward" | "reply" | "send";
+  from: string;
+  to: string[];
+  messageId: string;
+  /** The `.eml` file first, then the parts of a builder message. */
+  files: string[];
+}
+
+export interface EmailEvent {
+  event: "email";
+  worker: string;
+  id: string;
+  from: string;
+  to: string;
+  rawSize: number;
+  wallMs: number;
+  outcome: Invocation["outcome"];
+  rejected?: string;
+  warnings: string[];
+  logs: LogLine[];
+  actions: MailAction[];
+  exceptions: Explained[];
+}
+
+export interface FetchEvent {
+  event: "fetch";
+  worker: string;
+  method: string;
+  url: string;
+  status?: number;
+  wallMs: number;
+  outcome: Invocation["outcome"];
+  logs: LogLine[];
+  actions: MailAction[];
+  exceptions: Explained[];
+}
+
+/** Mail that cannot be told to belong to one invocation: several were running, or none. */
+export interface SentEvent extends MailAction {
+  event: "sent";
+  worker: string;
+}
+
+export type Report = (event: DevEvent) => void;

@@ -1,0 +1,125 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { messageOf, type Log } from "../kernel/index.ts";
+import type { WorkerRuntime } from "../workers/index.ts";
+import { devErrors } from "./errors.ts";
+import type { Receive } from "./receive.ts";
+import { noSuchWorker, pickWorker } from "./worker-choice.ts";
+
+interface Options {
+  runtime: Pick<WorkerRuntime, "fetch" | "upgrade">;
+  receive: Receive;
+  /** Names, the default first. */
+  workers: readonly string[];
+  /** Why a worker cannot answer at all (its code never built); undefined when it can. */
+  unavailable: (worker: string) => string | undefined;
+  /** What the health path reports beside `status`. */
+  health: () => Record<string, unknown>;
+  log: Log;
+  /** How long close() waits for requests under way before it cuts them. Default 5 s. */
+  graceMs?: number;
+}
+
+export interface DevHttp {
+  /** Port 0 takes any free one. Rejects with UserError when the port is taken. */
+  listen(address: { host: string; port: number }): Promise<{ url: string; port: number }>;
+  close(): Promise<void>;
+}
+
+export const HEALTH_PATH = "/cdn-cgi/reelpost/health";
+
+const FORMS: Record<string, "query" | "headers"> = {
+  "/cdn-cgi/handler/email": "query",
+  "/cdn-cgi/local/email": "query",
+  "/__email": "headers",
+};
+
+/** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
+export function createDevHttp({ runtime, receive, workers, unavailable, health, log, graceMs = 5000 }: Options): DevHttp {
+  // A worker may stream for as long as it likes: only the headers have to arrive in time.
+  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, maxHeaderSize: 64 * 1024, noDelay: true });
+  const upgraded = new Set<Duplex>();
+
+  function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {
+    const choice = pickWorker(request.url!, request.headers.host, workers);
+    // The client may or may not send the body it held back: the connection cannot be used again (RFC 9110 10.1.1).
+    if (!continued) response.shouldKeepAlive = false;
+    if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
+    const { worker, path, query } = choice;
+    const form = FORMS[path];
+    if (form !== undefined) {
+      if (request.method !== "POST") return refuse(response, 405, `${path} takes a message with POST`, { allow: "POST" });
+      receive({ form, worker, query, request, response, continued }).catch((err: unknown) => failed(err, response));
+      return;
+    }
+    if (path === HEALTH_PATH) return answerHealth(response);
+    const why = unavailable(worker);
+    if (why !== undefined) return refuse(response, 503, why);
+    if (!continued) response.writeContinue();
+    request.url = choice.url;
+    runtime.fetch(worker, request, response).catch((err: unknown) => failed(err, response));
+  }
+
+  function answerHealth(response: ServerResponse) {
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ status: "ok", ...health() }));
+  }
+
+  function failed(err: unknown, response: ServerResponse) {
+    log.error({ err }, "a request failed inside the development server");
+    if (response.headersSent) response.destroy();
+    else refuse(response, 500, `The development server failed: ${messageOf(err)}`);
+  }
+
+  server.on("request", (request, response) => onRequest(request, response));
+  // With a listener the decision to send "100 Continue" is ours: a message that is too big is refused before it is sent.
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => onRequest(request, response, false));
+  server.on("upgrade", (request, socket, head) => {
+    const choice = pickWorker(request.url!, request.headers.host, workers);
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
+    socket.on("error", () => socket.destroy());
+    if (choice.unknown !== undefined || unavailable(choice.worker) !== undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n");
+    request.url = choice.url;
+    runtime.upgrade(choice.worker, request, socket, head);
+  });
+
+  return {
+    listen: ({ host, port }) =>
+      new Promise((resolve, reject) => {
+        server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
+        server.listen({ host, port }, () => {
+          server.removeAllListeners("error");
+          server.on("error", (err) => log.error({ err }, "http server"));
+          const bound = (server.address() as AddressInfo).port;
+          resolve({ url: `http://${urlHost(host)}:${bound}`, port: bound });
+        });
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        if (!server.listening) return resolve();
+        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+        server.close(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+        server.closeIdleConnections();
+        // A WebSocket has no end of its own to wait for.
+        for (const socket of upgraded) socket.destroy();
+      }),
+  };
+}
+
+export function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}) {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text);
+}
+
+/** The wildcard addresses are reached through loopback. */
+const urlHost = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  if (error.code === "EADDRINUSE") return devErrors.portBusy({ host, port }, { cause: error });
+  if (error.code === "EACCES") return devErrors.portForbidden({ host, port }, { cause: error });
+  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") return devErrors.hostUnknown({ host }, { cause: error });
+  return error;
+}

@@ -1,0 +1,149 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { UserError, type Ids } from "../kernel/index.ts";
+import { mailErrors, mebibytes, readMessage, type Handled, type MailSource, type Message, type Receiver, type Spool } from "../mail/index.ts";
+import { ClientGone, collect, declaredLength, dropRest } from "./body.ts";
+import { queryOf } from "./query.ts";
+import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type Reply } from "./replies.ts";
+import { noSuchWorker } from "./worker-choice.ts";
+
+/** A request to one of the receive forms: the envelope is in the query, or in the message's own From and To. */
+export interface ReceiveRequest {
+  form: "query" | "headers";
+  /** The worker that the path or host names; `?worker=` goes before it. */
+  worker: string;
+  query: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** False when the client waits for "100 Continue" before it sends the body. */
+  continued: boolean;
+}
+
+/** Answers the request. Rejects only when the server itself fails. */
+export type Receive = (request: ReceiveRequest) => Promise<void>;
+
+interface Options {
+  receiver: Pick<Receiver, "dispatch">;
+  spool: Spool;
+  workers: readonly string[];
+  /** Why a worker cannot run at all; undefined when it can. */
+  unavailable: (worker: string) => string | undefined;
+  ids: Pick<Ids, "hex" | "messageId">;
+  /** Bodies up to this many bytes are collected without a spool. Default 256 KiB. */
+  inMemory?: number;
+}
+
+/** RFC 5321 4.5.3.1.8: a server takes at least 100 recipients. */
+const MAX_RECIPIENTS = 100;
+
+export function createReceive({ receiver, spool, workers, unavailable, ids, inMemory = 256 * 1024 }: Options): Receive {
+  /** Reads the body. Undefined when it is empty. */
+  async function take({ request, response, continued }: ReceiveRequest): Promise<MailSource | undefined> {
+    const length = declaredLength(request);
+    if (length === 0) return undefined;
+    if (length !== undefined && length > spool.maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
+    if (!continued) response.writeContinue();
+    if (length !== undefined && length <= inMemory) return spool.hold(await collect(request));
+    // Refused half-way, the request must live on for its answer to be seen.
+    const source = await spool.collect(request.iterator({ destroyOnReturn: false }));
+    return source.size === 0 ? undefined : source;
+  }
+
+  async function answerQueryForm(received: ReceiveRequest): Promise<Reply> {
+    const { from, to, format, worker = received.worker } = queryOf(received.query);
+    const refusal = refusalFor(worker);
+    if (refusal !== undefined) return refusal;
+    if (!from || !to) return textReply(400, TEXTS.incomplete);
+    const source = await take(received);
+    if (source === undefined) return textReply(400, TEXTS.incomplete);
+    const message = await readOrDiscard(source);
+    if (message.messageId === undefined) {
+      await source.discard();
+      return textReply(400, TEXTS.noMessageId);
+    }
+    const json = format === "json";
+    const handled = await receiver.dispatch({ script: worker, from, to, message, keepReplies: json });
+    return json ? jsonReply(handled) : plainReply(handled);
+  }
+
+  async function answerHeadersForm(received: ReceiveRequest): Promise<Reply> {
+    const { format, worker = received.worker } = queryOf(received.query);
+    const refusal = refusalFor(worker);
+    if (refusal !== undefined) return refusal;
+    const source = await take(received);
+    if (source === undefined) return textReply(400, "Invalid email. The body must be a whole message: headers with From and To, an empty line, the text");
+    const message = await readOrDiscard(source);
+    const [from] = message.from;
+    const recipients = [...new Set(message.to.map(({ address }) => address))];
+    if (from === undefined || recipients.length === 0 || recipients.length > MAX_RECIPIENTS) {
+      await source.discard();
+      if (from === undefined) return textReply(400, missing("From", message));
+      if (recipients.length === 0) return textReply(400, missing("To", message));
+      return textReply(400, `Invalid email. The To header has ${recipients.length} recipients, ${MAX_RECIPIENTS} at most are taken`);
+    }
+    const whole = message.messageId === undefined ? await withMessageId(source, ids.messageId(from.domain)) : source;
+    const json = format === "json";
+    const results: { to: string; handled: Handled }[] = [];
+    for (const [i, copy] of shareSource(whole, recipients.length, ids).entries()) {
+      const to = recipients[i]!;
+      results.push({ to, handled: await receiver.dispatch({ script: worker, from: from.address, to, message: readMessage(copy), keepReplies: json }) });
+    }
+    return joinReplies(results, json);
+  }
+
+  async function readOrDiscard(source: MailSource): Promise<Message> {
+    try {
+      return readMessage(source);
+    } catch (err) {
+      await source.discard();
+      throw err;
+    }
+  }
+
+  /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form stands for one: its message is all there is to go by. */
+  async function withMessageId(source: MailSource, messageId: string): Promise<MailSource> {
+    const raw = source.open();
+    const completed = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, { prefix: `Message-ID: ${messageId}\r\n` });
+    await source.discard();
+    return completed;
+  }
+
+  return async (received) => {
+    const { request, response } = received;
+    let reply: Reply;
+    try {
+      reply = await (received.form === "query" ? answerQueryForm(received) : answerHeadersForm(received));
+    } catch (err) {
+      if (err instanceof ClientGone || request.destroyed) return void response.destroy();
+      if (!(err instanceof UserError)) throw err;
+      reply = textReply(err.entry.http, refusalText(err));
+    }
+    const early = !request.complete;
+    send(response, reply, early);
+    if (early) dropRest(request);
+  };
+
+  function refusalFor(worker: string): Reply | undefined {
+    if (!workers.includes(worker)) return textReply(404, noSuchWorker(worker, workers));
+    const why = unavailable(worker);
+    return why === undefined ? undefined : textReply(503, why);
+  }
+}
+
+const refusalText = (err: UserError) => (err.kind === "cannotParse" ? TEXTS.unparsable("Error", String(err.details.why)) : err.message);
+
+const missing = (field: "From" | "To", message: Message) =>
+  `Invalid email. The message has no ${field} header with an address in it, and that is where ${field === "From" ? "the sender" : "the recipient"} is taken from here` +
+  (message.fields.length === 0 ? ". It has no headers at all: they come first, then an empty line, then the text" : "");
+
+async function* oneChunk(bytes: Uint8Array) {
+  yield bytes;
+}
+
+/** One source for each of several dispatches, with ids of their own; the last discard frees it. */
+function shareSource(source: MailSource, count: number, ids: Pick<Ids, "hex">): MailSource[] {
+  let held = count;
+  const discard = async () => {
+    if (--held === 0) await source.discard();
+  };
+  return Array.from({ length: count }, (_, i) => ({ ...source, id: i === 0 ? source.id : ids.hex(), discard }));
+}

@@ -1,0 +1,63 @@
+import type { ServerResponse } from "node:http";
+import type { Handled } from "../mail/index.ts";
+
+/** The texts of the local receive forms. Test suites in the field compare them: they stay as they are. */
+export const TEXTS = {
+  processed: "Worker successfully processed email",
+  incomplete: "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body",
+  noMessageId: "Email could not be parsed: invalid or no message id provided",
+  unparsable: (name: string, message: string) => `Email could not be parsed: ${name}: ${message}`,
+  rejected: (reason: string) => `Worker rejected email with the following reason: ${reason}`,
+};
+
+export interface Reply {
+  status: number;
+  type: "text/plain; charset=utf-8" | "application/json";
+  body: string;
+}
+
+export const textReply = (status: number, body: string): Reply => ({ status, type: "text/plain; charset=utf-8", body });
+
+/** The plain form: what happened, in one of the known texts, or the stack of what the handler threw. */
+export function plainReply(handled: Handled): Reply {
+  if (handled.outcome !== "ok") return textReply(500, failureText(handled));
+  if (handled.rejectReason !== undefined) return textReply(400, TEXTS.rejected(handled.rejectReason));
+  return textReply(200, TEXTS.processed);
+}
+
+/** `format=json`: what the worker did, for test suites. A rejection is a result, not a failure. */
+export function jsonReply(handled: Handled): Reply {
+  return { status: handled.outcome === "ok" ? 200 : 500, type: "application/json", body: JSON.stringify(jsonOf(handled)) };
+}
+
+function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }: Handled) {
+  return {
+    outcome: outcome === "ok" ? "ok" : "exception",
+    ...(rejectReason !== undefined && { rejectReason }),
+    forwards,
+    replies: replies.map((reply) => ({ ...reply, raw: reply.raw?.toString() ?? "" })),
+    events,
+    // Ours, beyond the contract: which limit it was, and what was thrown.
+    ...(outcome !== "ok" && { x_outcome: outcome, x_exception: exception }),
+  };
+}
+
+/** One message for several recipients: the worst status, and what happened to each. */
+export function joinReplies(results: { to: string; handled: Handled }[], json: boolean): Reply {
+  const replies = results.map(({ handled }) => (json ? jsonReply(handled) : plainReply(handled)));
+  if (replies.length === 1) return replies[0]!;
+  const status = Math.max(...replies.map((reply) => reply.status));
+  if (json) return { status, type: "application/json", body: JSON.stringify({ results: results.map(({ to, handled }) => ({ to, ...jsonOf(handled) })) }) };
+  if (status === 200) return textReply(200, TEXTS.processed);
+  return textReply(status, results.map(({ to }, i) => `${to}: ${replies[i]!.body}`).join("\n"));
+}
+
+function failureText({ exception, outcome }: Handled): string {
+  if (exception === undefined) return outcome;
+  const { name, message, stack } = exception;
+  return stack === undefined || !stack.includes(message) ? `${name}: ${message}${stack === undefined ? "" : `\n${stack}`}` : stack;
+}
+
+export function send(response: ServerResponse, { status, type, body }: Reply, close = false) {
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body), ...(close && { connection: "close" }) }).end(body);
+}

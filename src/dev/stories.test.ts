@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createManualClock } from "../kernel/index.ts";
+import type { Captured } from "../mail/index.ts";
+import type { EmailOutcome, InboundMail, Invocation, MailActions, WorkerRuntime } from "../workers/index.ts";
+import type { DevEvent } from "./events.ts";
+import { createStories } from "./stories.ts";
+
+const mail = (id: string): InboundMail => ({ id, from: "a@example.com", to: "b@example.org", rawSize: 5, headers: [["From", "a@example.com"], ["To", "b@example.org"]], raw: () => Buffer.from("hello"), canBeForwarded: true });
+const ok: EmailOutcome = { outcome: "ok", ended: Promise.resolve() };
+
+/** A runtime in which nothing happens until the test says that it has. */
+function heldRuntime() {
+  let tell: (invocation: Invocation) => void = () => {};
+  const runtime = {
+    email: async () => ok,
+    fetch: async () => ({ outcome: "ok" as const }),
+    onInvocation(listener: typeof tell) {
+      tell = listener;
+      return () => {};
+    },
+  } as unknown as WorkerRuntime;
+  return { runtime, end: (event: Invocation["event"], more: Partial<Invocation> = {}) => tell({ script: "inbox", version: "1", event, outcome: "ok", startedAt: new Date(0), wallMs: 1, logs: [], exceptions: [], ...more }) };
+}
+
+function setUp(explain: (worker: string) => string | undefined = () => undefined) {
+  const events: DevEvent[] = [];
+  const { runtime, end } = heldRuntime();
+  const stories = createStories({ runtime, explain, clock: createManualClock(), report: (event) => void events.push(event) });
+  const begin = (id: string) => void stories.runtime.email("inbox", mail(id), {} as MailActions);
+  const endMail = (id: string, more?: Partial<Invocation>) => end({ kind: "email", id, from: "a@example.com", to: "b@example.org", rawSize: 5 }, more);
+  return { stories, events, end, begin, endMail };
+}
+
+const captured = (messageId: string, inbound?: string): Captured => ({
+  mail: { messageId, cause: inbound ? "forward" : "send", from: "b@example.org", to: ["c@example.net"], raw: () => Buffer.from(""), script: "inbox", ...(inbound && { inbound: { id: inbound } }) },
+  files: [{ kind: "eml", path: `/mail/${messageId}.eml` }],
+});
+
+const told = (events: DevEvent[]) => events.map((event) => [event.event, event.event === "email" ? event.id : "", "actions" in event ? event.actions.map(({ messageId }) => messageId) : "messageId" in event ? event.messageId : ""]);
+
+describe("stories", () => {
+  it("give a forward to its message, whatever else runs", (t) => {
+    const { stories, events, begin, endMail } = setUp();
+    t.after(stories.close);
+    begin("m1");
+    begin("m2");
+    stories.captured(captured("f2", "m2"));
+    stories.captured(captured("f1", "m1"));
+    endMail("m1");
+    endMail("m2");
+    assert.deepEqual(told(events), [["email", "m1", ["f1"]], ["email", "m2", ["f2"]]]);
+  });
+
+  it("give a send to the one invocation that runs, and to none when it could be one of two", (t) => {
+    const { stories, events, begin, endMail } = setUp();
+    t.after(stories.close);
+    begin("m1");
+    stories.captured(captured("s1"));
+    begin("m2");
+    stories.captured(captured("s2"));
+    endMail("m1");
+    stories.captured(captured("s3"));
+    endMail("m2");
+    stories.captured(captured("s4"));
+    assert.deepEqual(told(events), [["sent", "", "s2"], ["email", "m1", ["s1"]], ["email", "m2", ["s3"]], ["sent", "", "s4"]]);
+  });
+
+  it("do not guess which of two equal requests a send belongs to", (t) => {
+    const { stories, events, end } = setUp();
+    t.after(stories.close);
+    const ask = () => void stories.runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
+    ask();
+    stories.captured(captured("s1"));
+    ask();
+    end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
+    end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
+    assert.deepEqual(told(events), [["sent", "", "s1"], ["fetch", "", []], ["fetch", "", []]]);
+  });
+
+  it("carry the rejection, warnings about the envelope, and explained exceptions, the handler's own first", (t) => {
+    const { stories, events, endMail } = setUp((worker) => `help for ${worker}`);
+    t.after(stories.close);
+    void stories.runtime.email("inbox", { ...mail("m1"), from: "other@example.com" }, {} as MailActions);
+    endMail("m1", { outcome: "exception", rejected: "no", exception: { name: "Error", message: "first" }, exceptions: [{ name: "Error", message: "second" }] });
+    const [event] = events;
+    assert.ok(event?.event === "email");
+    assert.equal(event.rejected, "no");
+    assert.match(event.warnings.join(), /MAIL FROM <other@example\.com>.*a@example\.com/);
+    assert.deepEqual(event.exceptions, [{ name: "Error", message: "first", help: "help for inbox" }, { name: "Error", message: "second", help: "help for inbox" }]);
+  });
+});

@@ -1,0 +1,150 @@
+import { formatProblems } from "../kernel/config/index.ts";
+import { messageOf, UserError, type Clock } from "../kernel/index.ts";
+import { createBundler, explainException, inspectProject, readProject, type Bundler, type EnvUse, type Project, type ProjectBuild, type ThrownException, type WorkerRuntime } from "../workers/index.ts";
+import type { Report } from "./events.ts";
+import { coalesce } from "./rebuild.ts";
+import { createFileWatch } from "./watch.ts";
+
+/** One worker's project, kept running: read, built, deployed, and all of that again when a file of it changes. */
+export interface DevWorker {
+  /** Stays the same until the server is started again. */
+  readonly name: string;
+  readonly project: Project;
+  /** Why there is nothing that could run; undefined when there is. */
+  readonly unavailable: string | undefined;
+  /** What the running version was built from. */
+  readonly build: ProjectBuild | undefined;
+  rebuild(reason: "start" | "change" | "key"): Promise<void>;
+  /** What a newcomer should know about an exception of this worker. */
+  explain(exception: ThrownException): string | undefined;
+  close(): Promise<void>;
+}
+
+interface Options {
+  cwd: string;
+  config: string | undefined;
+  environment: string | undefined;
+  runtime: Pick<WorkerRuntime, "deploy">;
+  /** Told of builds that went well or not, and of warnings. */
+  report: Report;
+  clock: Clock;
+  watch: boolean;
+}
+
+/**
+ * Reads the configuration and prepares to build; `rebuild("start")` makes the first version. Throws UserError when the configuration
+ * cannot be used. From then on a mistake costs nothing: it is reported, and the version that was running goes on.
+ */
+export async function openDevWorker({ cwd, config, environment, runtime, report, clock, watch }: Options): Promise<DevWorker> {
+  let project = await readProject({ cwd, config, environment, clock });
+  const { name } = project;
+  let bundler: Bundler = createBundler(project, { cwd });
+  let running: ProjectBuild | undefined;
+  let failure: string | undefined = `${name} is being built`;
+  let readAgain = false;
+  let reason: "start" | "change" | "key" = "start";
+  let unknownBindings: EnvUse[] = [];
+  let warned = "";
+
+  const files = createFileWatch({
+    onChange(changed) {
+      if (changed.some((file) => project.files.includes(file))) readAgain = true;
+      reason = "change";
+      void work.request();
+    },
+    onTrouble: ({ path, error }) => report({ event: "warning", text: `changes in ${path} cannot be seen: ${messageOf(error)}` }),
+  });
+
+  const work = coalesce(async () => {
+    const readSince = Date.now();
+    const ok = (await readProjectAgain()) && (await buildAndDeploy());
+    if (watch) await files.set([...project.files, ...bundler.watchFiles()], { readSince: readSince - CLOCK_GRAIN_MS, anyNewFile: !ok });
+  });
+
+  async function readProjectAgain(): Promise<boolean> {
+    if (!readAgain) return true;
+    readAgain = false;
+    try {
+      const next = await readProject({ cwd, config, environment, clock });
+      if (next.name !== name) report({ event: "warning", text: `the worker's name is now ${next.name}: start again to use it, until then it runs as ${name}` });
+      await bundler.close();
+      project = { ...next, name };
+      bundler = createBundler(project, { cwd });
+      return true;
+    } catch (err) {
+      fail(err);
+      // Unread, it has to be read whatever changes next: the mistake may lie in any of its files.
+      readAgain = true;
+      return false;
+    }
+  }
+
+  async function buildAndDeploy(): Promise<boolean> {
+    const why = reason;
+    try {
+      const build = await bundler.build();
+      // The same code with other line numbers is deployed too: its stacks must point at the new lines.
+      if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
+        report({ event: "unchanged", worker: name });
+      } else {
+        await runtime.deploy(build.script);
+        running = build;
+        report({ event: "built", worker: name, version: build.script.version, ms: build.ms, bytes: build.bytes, reason: why });
+      }
+      failure = undefined;
+      await inspect(build);
+      return true;
+    } catch (err) {
+      fail(err);
+      return false;
+    }
+  }
+
+  /** Looks for what will go wrong later. Its own failure is no reason to hold anything up. */
+  async function inspect(build: ProjectBuild) {
+    const inspection = await inspectProject(project, build).catch(() => undefined);
+    if (inspection === undefined) return;
+    unknownBindings = inspection.unknownBindings;
+    warn(inspection.warnings);
+  }
+
+  function fail(err: unknown) {
+    const message = err instanceof UserError ? [err.message, ...(err.fix === undefined ? [] : [`fix: ${err.fix}`])].join("\n") : messageOf(err);
+    if (running === undefined) failure = `${name} cannot run: ${message}`;
+    report({ event: "build-failed", worker: name, message, running: running !== undefined });
+  }
+
+  function warn(warnings: Project["warnings"]) {
+    const text = formatProblems(warnings, { cwd });
+    // Said once, not after every keystroke.
+    if (text !== "" && text !== warned) report({ event: "warning", text });
+    warned = text;
+  }
+
+  return {
+    name,
+    get project() {
+      return project;
+    },
+    get unavailable() {
+      return running === undefined ? failure : undefined;
+    },
+    get build() {
+      return running;
+    },
+    explain: (exception) => explainException(exception, project, unknownBindings),
+    async rebuild(why) {
+      reason = why;
+      readAgain = why === "key";
+      await work.request();
+    },
+    async close() {
+      files.close();
+      await work.close();
+      await bundler.close();
+    },
+  };
+}
+
+/** The kernel stamps files with a coarser clock than Date.now() reads. */
+const CLOCK_GRAIN_MS = 10;

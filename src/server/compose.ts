@@ -1,0 +1,78 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
+import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool } from "../mail/index.ts";
+import { migrate, openFsObjects, openSqlite, type Db, type ObjectStore } from "../store/index.ts";
+import { createD1Service, createKvService, createR2Service, createRuntime, createSendEmailService, kvMigrations, r2Migrations, type BindingServices, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
+
+/** What every part needs. */
+export interface Basics {
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  lifecycle: Lifecycle;
+}
+
+export interface Store {
+  db: Db;
+  objects: ObjectStore;
+}
+
+/** Database and objects of one data directory. */
+export async function openStore(directory: string, { lifecycle }: Basics): Promise<Store> {
+  const db = openSqlite({ path: join(directory, "reelpost.sqlite") });
+  lifecycle.onStop("database", () => db.close());
+  await migrate(db, [...kvMigrations, ...r2Migrations]);
+  return { db, objects: await openFsObjects({ folder: join(directory, "objects") }) };
+}
+
+const SWEEP_MS = 10 * 60_000;
+
+/** What workers are bound to, on one store. */
+export function composeBindings({ db, objects }: Store, directory: string, { clock, ids, log, lifecycle }: Basics): Omit<BindingServices, "sendEmail"> {
+  const kv = createKvService({ db, objects, clock, ids, log });
+  const r2 = createR2Service({ db, objects, clock, ids, log });
+  const d1 = createD1Service({ directory: join(directory, "d1"), clock, log });
+  lifecycle.onStop("kv", () => kv.store.close());
+  lifecycle.onStop("r2", () => r2.buckets.close());
+  lifecycle.onStop("d1", () => d1.databases.close());
+  const sweeper = setInterval(() => {
+    for (const { sweep } of [kv.store, r2.buckets]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
+  }, SWEEP_MS).unref();
+  lifecycle.onStop("sweeps", () => clearInterval(sweeper));
+  return { kv, r2, d1 };
+}
+
+export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits"> {
+  bindings: Omit<BindingServices, "sendEmail">;
+  /** Where what workers send is written. */
+  mailDirectory: string;
+  spoolDirectory: string;
+  onCaptured: (captured: Captured) => void;
+  route: ReceiverOptions["route"];
+  rules: ForwardRules;
+  maxMessageBytes?: number;
+  /** Puts something between the runtime and whoever gives it work. */
+  observe: (runtime: WorkerRuntime) => WorkerRuntime;
+}
+
+export interface LocalMail {
+  runtime: WorkerRuntime;
+  receiver: Receiver;
+  spool: Spool;
+}
+
+/** Workers and mail of a machine that delivers nothing: every message a worker sends becomes a file. */
+export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, lifecycle }: Basics): LocalMail {
+  mkdirSync(options.mailDirectory, { recursive: true, mode: 0o700 });
+  const spool = createSpool({ dir: options.spoolDirectory, ids, ...(options.maxMessageBytes !== undefined && { maxBytes: options.maxMessageBytes }) });
+  lifecycle.onStop("spool", () => spool.close());
+  const transport = createCapture({ dir: options.mailDirectory, onWritten: options.onCaptured });
+  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
+  const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
+  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress: options.egress, ids, log, clock, limits: options.limits });
+  lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
+  const runtime = options.observe(processes);
+  const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });
+  return { runtime, receiver, spool };
+}

@@ -1,0 +1,30 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { devErrors } from "../dev/index.ts";
+
+/**
+ * One server per data directory. SQLite's exclusive transaction on a file of its own is the lock, because it is the one file lock
+ * that Node has and that the kernel takes back however the process ends: a killed server leaves nothing to clean up.
+ * Throws UserError when another process, or another server in this one, holds it.
+ */
+export function lockDataDirectory(directory: string): { release(): void } {
+  const file = join(directory, "lock");
+  const lock = new DatabaseSync(file, { timeout: 0 });
+  try {
+    lock.exec("begin exclusive");
+  } catch (cause) {
+    lock.close();
+    throw devErrors.dataDirectoryBusy({ directory, pid: ownerOf(file) }, { cause });
+  }
+  writeFileSync(`${file}.pid`, String(process.pid));
+  return { release: () => lock.close() };
+}
+
+function ownerOf(file: string): string {
+  try {
+    return readFileSync(`${file}.pid`, "utf8").trim();
+  } catch {
+    return "unknown";
+  }
+}

@@ -1,0 +1,152 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
+import { createLifecycle, randomIds, systemClock, UserError } from "../kernel/index.ts";
+import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
+import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from "../workers/index.ts";
+import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
+import { lockDataDirectory } from "./data-lock.ts";
+import type { DevOptions, DevServer } from "./dev-options.ts";
+
+const HTTP_PORT = 8787;
+const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
+/** `.eml` files of this many earlier runs are kept. */
+const KEPT_RUNS = 50;
+
+/**
+ * Starts the development server and resolves when it takes mail and requests. A worker that does not build is reported and does not keep the
+ * server from starting. Rejects with UserError for a configuration that cannot be used, a port or a data directory that is taken.
+ */
+export async function startDev(options: DevOptions): Promise<DevServer> {
+  const { cwd, configs = [], environment, host = "127.0.0.1", watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
+  const lifecycle = createLifecycle({ log });
+  const basics: Basics = { clock, ids, log, lifecycle };
+  try {
+    // Workers need a runtime to be deployed to, and the runtime's settings come from the workers' configuration.
+    const late: { runtime?: WorkerRuntime } = {};
+    const deploy: WorkerRuntime["deploy"] = (script, how) => late.runtime!.deploy(script, how);
+    const open = (config?: string) => openDevWorker({ cwd, config, environment, runtime: { deploy }, report, clock, watch });
+    const workers = await Promise.all(configs.length === 0 ? [open()] : configs.map(open));
+    lifecycle.onStop("projects", async () => void (await Promise.all(workers.map((worker) => worker.close()))));
+    const byName = indexByName(workers);
+    const first = workers[0]!;
+
+    const dataDir = resolve(cwd, options.dataDir ?? join(first.project.root, ".reelpost"));
+    prepareDataDirectory(dataDir);
+    const lock = lockDataDirectory(dataDir);
+    lifecycle.onStop("lock", lock.release);
+    const mailDir = newRunFolder(join(dataDir, "mail"), clock.now());
+
+    const claims = () => workers.map(({ name, project }) => ({ worker: name, addresses: project.addresses }));
+    let stories!: Stories;
+    const { runtime, receiver, spool } = composeLocalMail(
+      {
+        bindings: composeBindings(await openStore(dataDir, basics), dataDir, basics),
+        mailDirectory: mailDir,
+        spoolDirectory: join(dataDir, "spool"),
+        egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
+        limits: { ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
+        maxMessageBytes: limits.messageBytes,
+        onCaptured: (captured) => stories.captured(captured),
+        route: (recipient) => ({ kind: "worker", script: workerFor(recipient, claims()) }),
+        rules: { isVerified: (address) => isVerified(address, workers), leadsTo: (address, script) => claimedBy(address, claims()) === script },
+        observe(processes) {
+          stories = createStories({ runtime: processes, report, clock, explain: (name, exception) => byName.get(name)?.explain(exception) });
+          return stories.runtime;
+        },
+      },
+      basics,
+    );
+    lifecycle.onStop("stories", () => stories.close());
+    late.runtime = runtime;
+    await Promise.all(workers.map((worker) => worker.rebuild("start")));
+
+    const names = workers.map(({ name }) => name);
+    const unavailable = (name: string) => byName.get(name)?.unavailable;
+    const receive = createReceive({ receiver, spool, workers: names, unavailable, ids });
+    const http = createDevHttp({
+      runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs,
+      health: () => ({ workers: workers.map(({ name, build, unavailable: why }) => ({ name, version: build?.script.version ?? null, ...(why !== undefined && { problem: why }) })) }),
+    });
+    const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? HTTP_PORT });
+    lifecycle.onStop("http", () => http.close());
+    if (!isLoopback(host)) report({ event: "warning", text: `${host} can be reached by other machines, and whoever reaches it can run your worker` });
+    const smtp = await listenForMail(options.smtpPort ?? first.project.reelpost.smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
+    if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
+
+    return {
+      url,
+      port,
+      smtp: smtp && { host: smtp.host, port: smtp.port },
+      dataDir,
+      mailDir,
+      get workers() {
+        return workers.map(({ name, project }) => ({ name, config: relative(cwd, project.configFile), bindings: project.bindings }));
+      },
+      rebuild: async () => void (await Promise.all(workers.map((worker) => worker.rebuild("key")))),
+      close: () => lifecycle.stop(),
+    };
+  } catch (err) {
+    await lifecycle.stop();
+    throw err;
+  }
+}
+
+function indexByName(workers: DevWorker[]): Map<string, DevWorker> {
+  const byName = new Map<string, DevWorker>();
+  for (const worker of workers) {
+    const other = byName.get(worker.name);
+    if (other !== undefined) throw devErrors.twoWorkersOneName({ name: worker.name, first: other.project.configFile, second: worker.project.configFile });
+    byName.set(worker.name, worker);
+  }
+  return byName;
+}
+
+function prepareDataDirectory(directory: string) {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  // It lies in the middle of a project, and is nobody's source.
+  writeFileSync(join(directory, ".gitignore"), "*\n");
+}
+
+/** A folder for the mail of this run, named by its start; the oldest runs make room. */
+function newRunFolder(parent: string, now: number): string {
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  const runs = readdirSync(parent).sort();
+  for (const old of runs.slice(0, Math.max(0, runs.length - KEPT_RUNS))) rmSync(join(parent, old), { recursive: true, force: true });
+  return join(parent, new Date(now).toISOString().replaceAll(":", "-"));
+}
+
+/** A port that was asked for is taken or refused; the default one gives way to the next free one. */
+async function listenForMail(port: DevOptions["smtpPort"], options: Omit<SmtpListenerOptions, "port">, report: DevOptions["report"]): Promise<SmtpListener | undefined> {
+  if (port === false) return undefined;
+  if (port !== undefined) return createSmtpListener({ ...options, port });
+  for (const candidate of SMTP_PORTS) {
+    try {
+      const listener = await createSmtpListener({ ...options, port: candidate });
+      if (candidate !== SMTP_PORTS[0]) report({ event: "notice", text: `Port ${SMTP_PORTS[0]} is in use; SMTP listens on ${candidate}` });
+      return listener;
+    } catch (err) {
+      if (!isPortBusy(err)) throw err;
+    }
+  }
+  throw mailErrors.listenFailed({ host: options.host, port: `${SMTP_PORTS[0]}-${SMTP_PORTS.at(-1)}`, reason: "all of them are in use" });
+}
+
+const isPortBusy = (err: unknown) => err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+
+const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.");
+
+/** Without a list every address is a verified destination: nothing is delivered here. */
+function isVerified(address: string, workers: DevWorker[]): boolean {
+  const lists = workers.map(({ project }) => project.reelpost.verifiedAddresses);
+  return lists.some((list) => list === undefined || list.some((known) => known.toLowerCase() === address.toLowerCase()));
+}
+
+/** One set of limits for all workers: the widest that any of them asks for. */
+function widestLimits(projects: Project[]): Partial<RuntimeLimits> {
+  const widest: Partial<RuntimeLimits> = {};
+  for (const { reelpost } of projects) {
+    for (const [name, value] of Object.entries(reelpost.limits) as [keyof RuntimeLimits, number][]) widest[name] = Math.max(widest[name] ?? 0, value);
+  }
+  return widest;
+}

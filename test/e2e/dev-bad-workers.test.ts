@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { UserError } from "../../src/kernel/index.ts";
+import { createScope, isEmail, isKind, mailer, makeProject, message, serve, writeProjectFile, type TestServer } from "./dev-bench.ts";
+
+const BAD = `
+export default {
+  async email(message) {
+    switch (message.headers.get("subject")) {
+      case "throw": throw new RangeError("thrown on purpose");
+      case "throw nothing": throw undefined;
+      case "loop": for (;;);
+      case "heap": { const all = []; for (;;) all.push(new Array(100_000).fill({})); }
+      case "buffers": { const all = []; for (;;) { all.push(new Uint8Array(8 << 20).fill(1)); await scheduler.wait(1); } }
+      case "never": return new Promise(() => {});
+      case "slow": return scheduler.wait(60_000);
+      case "rejection": Promise.reject(new Error("nobody caught this")); return;
+      case "no handler": return message.nothing.at.all();
+    }
+  },
+};
+`;
+const GOOD = `export default { async email(message) {}, fetch: () => new Response("good") };`;
+
+describe("workers that misbehave", () => {
+  const scope = createScope();
+  let server: TestServer;
+  before(async () => {
+    const folder = await makeProject(scope, { "src/index.ts": BAD, "good/index.js": GOOD, "good/wrangler.jsonc": JSON.stringify({ name: "good", main: "index.js", compatibility_date: "2026-10-01" }) }, { name: "bad" });
+    server = await serve(scope, folder, { configs: ["wrangler.jsonc", "good/wrangler.jsonc"], limits: { runtime: { cpuMs: 800, emailWallMs: 1500, heapMb: 48, rssMb: 256 } } });
+  });
+  after(scope.close);
+
+  /** Sends the message, and meanwhile asks the other worker again and again. */
+  async function misbehave(subject: string) {
+    let over = false;
+    const started = performance.now();
+    const answer = server.post(message({ Subject: subject }), `from=a@example.com&to=${encodeURIComponent(subject)}@bad.example&format=json`).finally(() => (over = true));
+    let slowest = 0;
+    do {
+      const asked = performance.now();
+      const response = await fetch(`${server.url}/cdn-cgi/worker/good/`);
+      assert.equal(await response.text(), "good");
+      slowest = Math.max(slowest, performance.now() - asked);
+    } while (!over);
+    const { status, text } = await answer;
+    const event = await server.event((e) => isEmail(e) && e.to === `${subject}@bad.example`);
+    assert.ok(isEmail(event));
+    return { status, body: JSON.parse(text) as { outcome: string; x_outcome?: string; x_exception?: { name: string; message: string } }, event, slowest, took: performance.now() - started };
+  }
+
+  const cases: Record<string, { outcome: RegExp; message: RegExp }> = {
+    throw: { outcome: /^exception$/, message: /thrown on purpose/ },
+    "throw nothing": { outcome: /^exception$/, message: /undefined/ },
+    loop: { outcome: /^exceededCpu$/, message: /CPU/i },
+    heap: { outcome: /^exceededMemory$/, message: /memory/i },
+    buffers: { outcome: /^exceededMemory$/, message: /memory/i },
+    // workerd notices that nothing can ever resolve the promise, before the clock does.
+    never: { outcome: /^(exception|exceededWallTime)$/, message: /./ },
+    slow: { outcome: /^exceededWallTime$/, message: /wall time/i },
+    "no handler": { outcome: /^exception$/, message: /reading 'at'/ },
+  };
+  for (const [subject, { outcome, message: text }] of Object.entries(cases)) {
+    it(`${subject}: a named error, and the other worker does not notice`, async () => {
+      const { status, body, event, slowest, took } = await misbehave(subject);
+      assert.equal(status, 500);
+      assert.equal(body.outcome, "exception");
+      assert.match(body.x_outcome!, outcome);
+      assert.match(body.x_exception!.message, text);
+      assert.match(event.outcome, outcome);
+      assert.match(event.exceptions[0]!.message, text);
+      assert.ok(slowest < 1500, `the other worker took ${slowest} ms`);
+      assert.ok(took < 8000, `it took ${took} ms`);
+      assert.equal((await server.post(message(), "from=a@example.com&to=after@bad.example")).status, 200);
+    });
+  }
+
+  it("tells of a rejection that nobody caught", async () => {
+    const { status, event } = await misbehave("rejection");
+    assert.equal(status, 200);
+    assert.match(JSON.stringify([event.exceptions, event.logs]), /nobody caught this/);
+  });
+
+  it("leaves the message with an SMTP client: a killed handler is a temporary failure", async (t) => {
+    const client = mailer(t, server);
+    await assert.rejects(client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }), /451/);
+  });
+});
+
+describe("projects that cannot run", () => {
+  const refused = async (t: { after(stop: () => unknown): void }, config: Record<string, unknown>, files: Record<string, string> = { "src/index.ts": GOOD }) =>
+    serve(t, await makeProject(t, files, config)).then(() => assert.fail("it started"), (err: unknown) => {
+      assert.ok(err instanceof UserError, String(err));
+      return err.message;
+    });
+
+  it("a compatibility date in the future", async (t) => {
+    assert.match(await refused(t, { compatibility_date: "2999-01-01" }), /wrangler\.jsonc:1:\d+: error: .*compatibility_date.*future/s);
+  });
+
+  it("every mistake at once, with its place", async (t) => {
+    const text = await refused(t, { compatibility_date: "2026-13-01", kv_namespaces: [{ id: "x" }], main: "src/indx.ts" });
+    for (const part of [/compatibility_date/, /kv_namespaces\[0\]\.binding/, /did you mean "src\/index\.ts"/]) assert.match(text, part);
+  });
+
+  it("two workers of one name", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": GOOD });
+    await writeProjectFile(folder, "again/wrangler.jsonc", JSON.stringify({ name: "test", main: "../src/index.ts", compatibility_date: "2026-10-01" }));
+    await assert.rejects(serve(t, folder, { configs: ["wrangler.jsonc", "again/wrangler.jsonc"] }), /both name their worker test/);
+  });
+
+  it("a binding type that nobody knows is named, and the worker runs without it", async (t) => {
+    const server = await serve(t, await makeProject(t, { "src/index.ts": GOOD }, { teleporters: [{ binding: "BEAM" }] }));
+    const { text } = await server.event(isKind("warning"));
+    assert.match(text, /wrangler\.jsonc:1:\d+: warning: unknown field "teleporters"/);
+    assert.equal(await (await fetch(server.url)).text(), "good");
+  });
+});

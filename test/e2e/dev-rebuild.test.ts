@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import type { DevEvent } from "../../src/dev/index.ts";
+import { isEmail, isKind, mailer, makeProject, message, serve, writeProjectFile, type TestServer } from "./dev-bench.ts";
+
+const answering = (text: string) => `export default { fetch: () => new Response(${JSON.stringify(text)}) };`;
+const ask = async ({ url }: TestServer) => (await fetch(url)).text();
+
+/** Waits for an event that comes after this call. */
+function next<K extends DevEvent["event"]>(server: TestServer, kind: K): Promise<Extract<DevEvent, { event: K }>> {
+  const before = new Set(server.events);
+  const isNew = (event: DevEvent): event is Extract<DevEvent, { event: K }> => isKind(kind)(event) && !before.has(event);
+  return server.event(isNew);
+}
+
+describe("rebuilding on change", () => {
+  it("runs the new code, whether a file is written, replaced, or new", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": answering("one") });
+    const server = await serve(t, folder);
+    assert.equal(await ask(server), "one");
+
+    let built = next(server, "built");
+    await writeProjectFile(folder, "src/index.ts", answering("two"));
+    assert.equal((await built).reason, "change");
+    assert.equal(await ask(server), "two");
+
+    built = next(server, "built");
+    await writeProjectFile(folder, "src/text.ts", `export const text = "three";`);
+    await writeProjectFile(folder, "src/index.ts.tmp", `import { text } from "./text.ts"; export default { fetch: () => new Response(text) };`);
+    await rename(join(folder, "src/index.ts.tmp"), join(folder, "src/index.ts"));
+    await built;
+    assert.equal(await ask(server), "three");
+
+    built = next(server, "built");
+    await writeProjectFile(folder, "src/text.ts", `export const text = "four";`);
+    await built;
+    assert.equal(await ask(server), "four");
+  });
+
+  it("prints what is wrong and goes on with the old version until it is mended", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": answering("good") });
+    const server = await serve(t, folder);
+    let failed = next(server, "build-failed");
+    await writeProjectFile(folder, "src/index.ts", "export default { fetch( { return }");
+    const failure = await failed;
+    assert.equal(failure.running, true);
+    assert.match(failure.message, /src\/index\.ts:1:\d+/);
+    assert.equal(await ask(server), "good");
+
+    failed = next(server, "build-failed");
+    await writeProjectFile(folder, "src/index.ts", `import { text } from "./missing.ts"; export default { fetch: () => new Response(text) };`);
+    assert.match((await failed).message, /missing\.ts/);
+    const built = next(server, "built");
+    await writeProjectFile(folder, "src/missing.ts", `export const text = "found";`);
+    await built;
+    assert.equal(await ask(server), "found");
+  });
+
+  it("refuses code that the runtime refuses, and goes on with the old version", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": answering("good") });
+    const server = await serve(t, folder);
+    const failed = next(server, "build-failed");
+    await writeProjectFile(folder, "src/index.ts", `throw new Error("at the top"); ${answering("never")}`);
+    assert.match((await failed).message, /at the top/);
+    assert.equal(await ask(server), "good");
+  });
+
+  it("starts without a version that builds, says so, and recovers", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": "export default {" });
+    const server = await serve(t, folder);
+    assert.equal((await fetch(server.url)).status, 503);
+    const refused = await server.post(message());
+    assert.equal(refused.status, 503);
+    assert.match(refused.text, /test cannot run:/);
+    const built = next(server, "built");
+    await writeProjectFile(folder, "src/index.ts", answering("mended"));
+    await built;
+    assert.equal(await ask(server), "mended");
+  });
+
+  it("reads the configuration and .dev.vars again", async (t) => {
+    const config = (greeting: string) => JSON.stringify({ name: "test", main: "src/index.ts", compatibility_date: "2026-10-01", vars: { GREETING: greeting } });
+    const folder = await makeProject(t, { "wrangler.jsonc": config("hello"), "src/index.ts": `export default { fetch: (request, env) => new Response(env.GREETING + " " + env.SECRET) };` });
+    const server = await serve(t, folder);
+    assert.equal(await ask(server), "hello undefined");
+    let built = next(server, "built");
+    await writeProjectFile(folder, "wrangler.jsonc", config("good day"));
+    await built;
+    built = next(server, "built");
+    await writeProjectFile(folder, ".dev.vars", "SECRET=s3cret\n");
+    await built;
+    assert.equal(await ask(server), "good day s3cret");
+    const failed = next(server, "build-failed");
+    await writeProjectFile(folder, "wrangler.jsonc", `{ "name": 5 }`);
+    assert.match((await failed).message, /"name"/);
+    built = next(server, "built");
+    await writeProjectFile(folder, "wrangler.jsonc", config("back"));
+    await built;
+    assert.equal(await ask(server), "back s3cret");
+  });
+
+  it("makes few builds of many changes and ends with the last", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": answering("start") });
+    const server = await serve(t, folder);
+    for (let i = 1; i <= 40; i++) await writeProjectFile(folder, "src/index.ts", answering(`change ${i}`));
+    for (;;) {
+      const another = next(server, "built");
+      if ((await ask(server)) === "change 40") break;
+      await another;
+    }
+    const builds = server.events.filter(isKind("built")).length - 1;
+    assert.ok(builds <= 10, `${builds} builds`);
+  });
+
+  it("loses no message while versions change under load, over HTTP and SMTP", async (t) => {
+    const worker = (version: number) => `export default { async email(message, env) { await env.KV.put(message.headers.get("x-number"), "${version}"); }, async fetch(request, env) {
+      const { keys } = await env.KV.list({ prefix: new URL(request.url).pathname.slice(1) }); return Response.json(keys.map((key) => key.name)); } };`;
+    const folder = await makeProject(t, { "src/index.ts": worker(0) }, { kv_namespaces: [{ binding: "KV", id: "numbers" }] });
+    const server = await serve(t, folder);
+    const client = mailer(t, server, { pool: true, maxConnections: 2, maxMessages: Infinity });
+    let changing = true;
+    const sent: string[] = [];
+    const senders = [0, 1, 2, 3, 4, 5].map(async (lane) => {
+      // One page of a KV list has 1000 keys.
+      for (let i = 0; changing && i < 1000; i++) {
+        const number = `${lane}-${i}`;
+        if (lane < 4) {
+          const { status, text } = await server.post(message({ "X-Number": number }));
+          assert.equal(status, 200, text);
+        } else {
+          await client.sendMail({ from: "ada@example.com", to: "inbox@example.org", text: "x", headers: { "X-Number": number } });
+        }
+        sent.push(number);
+      }
+    });
+    for (let version = 1; version <= 5; version++) {
+      const built = next(server, "built");
+      await writeProjectFile(folder, "src/index.ts", worker(version));
+      await built;
+    }
+    changing = false;
+    await Promise.all(senders);
+
+    const stored: string[] = [];
+    for (const lane of [0, 1, 2, 3, 4, 5]) stored.push(...((await (await fetch(`${server.url}/${lane}-`)).json()) as string[]));
+    assert.ok(sent.length > 50, `${sent.length} messages`);
+    assert.deepEqual(stored.filter((number) => sent.includes(number)).length, sent.length);
+    const versions = new Set(server.events.filter(isEmail).map(({ outcome }) => outcome));
+    assert.deepEqual([...versions], ["ok"]);
+  });
+});

@@ -66,14 +66,21 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
         bucket, key, version, checksums: JSON.stringify(checksums), ...storedMetadata(options),
         size: stored.size, etag: checksums.md5!, uploaded: clock.now(), upload_id: null, part_size: null,
       };
-      // A new key needs no transaction: such writes share their commits.
-      if (current || !(await table.insert(row))) removal.begin(await table.replace(row, (now) => allow(options, now)));
+      if (!(await writeAlone(row, current))) removal.begin(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
     } catch (err) {
       // Only when we refused it ourselves: after a failed commit nobody knows, and a row without bytes is worse than bytes without a row.
       if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, version);
       throw err;
     }
+  }
+
+  /** The common cases without a transaction: such writes share their commits. False when somebody else wrote the key meanwhile. */
+  async function writeAlone(row: ObjectRow, current: ObjectRow | undefined): Promise<boolean> {
+    if (!current) return table.insert(row);
+    if (current.upload_id !== null || !removal.atOnce || !(await table.swap(row, current.version))) return false;
+    removal.begin([{ bucket: row.bucket, owner: current.version, multipart: false }]);
+    return true;
   }
 
   async function remove(bucket: string, keys: string[]): Promise<void> {

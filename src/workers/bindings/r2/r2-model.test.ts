@@ -14,7 +14,8 @@ import { r2Migrations } from "./r2-table.ts";
 
 /** Smallest part but the last, in bytes. */
 const PART = 3;
-const KEYS = ["", "a", "a/", "a/b", "a/b/c", "b", "é", "🙂"];
+// "0" comes right after "/": where a page goes on behind everything below "a/".
+const KEYS = ["", "a", "a/", "a/b", "a/b/c", "a0", "b", "é", "🙂"];
 
 /** R2 as a map: what a bucket should answer, in the plainest way to say it. */
 interface Model {

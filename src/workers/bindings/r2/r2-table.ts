@@ -82,6 +82,16 @@ export function createObjectTable(db: Db) {
       return written.affected === 1;
     },
 
+    /**
+     * Writes the row in place of that version, which is a plain object; false when it is no longer the one there.
+     * Its removal is noted nowhere: should it never happen, the bytes are an orphan.
+     */
+    async swap(row: ObjectRow, version: string): Promise<boolean> {
+      const { bucket, key, ...changes } = row;
+      const written = await db.write(tables().updateTable("r2_objects").set(changes).where("bucket", "=", bucket).where("key", "=", key).where("version", "=", version));
+      return written.affected === 1;
+    },
+
     /** Writes the row in place of what is there now, which `allow` may refuse by throwing. */
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),

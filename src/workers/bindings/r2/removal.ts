@@ -7,9 +7,11 @@ export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
 
 /**
  * Deletes the bytes of versions that are gone, once nobody in this process reads them any more.
- * It works behind the answer and may lose its work to a crash or a failing store: what it leaves, the sweep finds in r2_removed.
+ * It works behind the answer and may lose its work to a crash or a failing store: what it leaves, the sweep finds.
  */
 export interface Removal {
+  /** False: begin() does nothing, the sweep does it all. */
+  readonly atOnce: boolean;
   /** A reader begins: returns what to call when it ends, or undefined when the bytes are being deleted: the row read was out of date. */
   enter(owner: string): (() => void) | undefined;
   isRead(owner: string): boolean;
@@ -72,6 +74,7 @@ export function createRemoval({ objects, table, log, atOnce }: { objects: Object
   }
 
   return {
+    atOnce,
     enter(owner) {
       if (waiting.has(owner)) return undefined;
       const entry = readers.get(owner) ?? { count: 0 };

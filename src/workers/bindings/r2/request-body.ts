@@ -7,8 +7,8 @@ export interface RequestBody {
   head(size: number): Promise<string>;
   /** What follows. */
   rest(): AsyncIterable<Uint8Array>;
-  /** Reads on to the end and forgets it. */
-  drain(): Promise<void>;
+  /** Reads on and forgets it. False when the end is not within `most` bytes. */
+  drain(most: number): Promise<boolean>;
 }
 
 export function createRequestBody(request: IncomingMessage): RequestBody {
@@ -37,9 +37,18 @@ export function createRequestBody(request: IncomingMessage): RequestBody {
       return Buffer.concat(parts, size).toString("utf8");
     },
     // No generator: to leave one early would end the request with it, and with the request the connection.
-    rest: () => ({ [Symbol.asyncIterator]: () => ({ next: async () => (await next().then((value) => (value ? { done: false, value } : { done: true, value: undefined }))) as IteratorResult<Uint8Array> }) }),
-    async drain() {
-      while (await next());
+    rest: () => ({
+      [Symbol.asyncIterator]: () => ({
+        async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+          const value = await next();
+          return value ? { done: false, value } : { done: true, value: undefined };
+        },
+      }),
+    }),
+    async drain(most) {
+      let seen = 0;
+      for (let chunk = await next(); chunk; chunk = await next()) if ((seen += chunk.length) > most) return false;
+      return true;
     },
   };
 }

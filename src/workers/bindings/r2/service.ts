@@ -19,6 +19,9 @@ const MAX_METADATA_BYTES = 8 * 1024 * 1024;
 /** A body we refuse is read to its end up to here, so that the refusal arrives; a longer one loses its connection. */
 const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
 
+/** Up to here an object goes out in one piece with its metadata. */
+const SMALL = 64 * 1024;
+
 /** The R2 binding as workerd speaks it (r2-rpc.c++): reads are GET with the request in a header, the rest is PUT with it before the bytes. */
 export function createR2Service(options: R2Options): R2Service {
   const buckets = createR2Buckets(options);
@@ -64,8 +67,12 @@ async function get(buckets: R2Buckets, bucket: string, wanted: RequestOf<"get">,
   const head = Buffer.from(JSON.stringify(encodeObject(found.object, found.range)));
   // workerd takes this status for "the object without its body", and needs the metadata with it.
   if (!found.body) return answer(response, 412, encodeObject(found.object, found.range), errorHeader(r2Errors.preconditionFailed()));
-  response.writeHead(200, { "cf-r2-metadata-size": head.length, "content-length": head.length + found.range.length });
-  response.write(head);
+  const headers = { "cf-r2-metadata-size": head.length, "content-length": head.length + found.range.length };
+  if (found.range.length <= SMALL) {
+    const bytes = (await found.body.toArray()) as Buffer[];
+    return void response.writeHead(200, headers).end(Buffer.concat([head, ...bytes]));
+  }
+  response.writeHead(200, headers).write(head);
   await pipeline(found.body, response);
 }
 
@@ -85,8 +92,9 @@ async function write(buckets: R2Buckets, bucket: string, request: IncomingMessag
 
 /** workerd takes an answer that comes before the end of its own body for a lost connection. */
 async function drain(request: IncomingMessage, body: RequestBody): Promise<void> {
-  if (Number(request.headers["content-length"] ?? Infinity) > MAX_DRAIN_BYTES) return void request.destroy();
-  await body.drain().catch(() => {}); // the other side is gone: so is the reason to read
+  const announced = Number(request.headers["content-length"] ?? 0);
+  const ended = announced <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // a request that broke off has ended too
+  if (!ended) request.destroy();
 }
 
 /** Does what a PUT asks for and returns what workerd wants to hear. */

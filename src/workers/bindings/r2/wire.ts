@@ -4,16 +4,16 @@ import type { ByteRange, Conditions, HttpMetadata, ListedObject, Metadata, Page,
 
 /**
  * The JSON of workerd's R2 binding: Cap'n Proto messages (r2-api.capnp) as its JSON codec writes them.
- * Unset fields are left out, and so are fields at their default: an empty key is no `object` at all. 64-bit integers are strings.
+ * Fields that are unset or at their default are left out; 64-bit integers are strings.
  */
 const uint64 = z.union([z.number().nonnegative(), z.string().regex(/^\d{1,20}$/)]).transform(Number);
 /** Milliseconds since the epoch; a time before 1970 arrives wrapped around. */
 const time = z.union([z.number().int().nonnegative(), z.string().regex(/^\d{1,20}$/)]).transform((value) => new Date(Number(BigInt.asIntN(64, BigInt(value)))));
-const object = z.string().default("");
+const object = z.string();
 const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/i).transform((value) => value.toLowerCase());
 const base64 = z.base64().transform((value) => Buffer.from(value, "base64").toString("hex"));
 
-const etags = z.array(z.union([z.object({ type: z.enum(["strong", "weak"]), value: z.string().default("") }), z.object({ type: z.literal("wildcard") })]));
+const etags = z.array(z.union([z.object({ type: z.enum(["strong", "weak"]), value: z.string() }), z.object({ type: z.literal("wildcard") })]));
 const conditions = z.object({
   etagMatches: etags.optional(),
   etagDoesNotMatch: etags.optional(),
@@ -31,7 +31,7 @@ const metadata = {
     cacheControl: z.string().optional(),
     cacheExpiry: time.optional(),
   }).optional(),
-  customFields: z.array(z.object({ k: z.string().default(""), v: z.string().default("") })).optional(),
+  customFields: z.array(z.object({ k: z.string(), v: z.string() })).optional(),
   storageClass: z.string().optional(),
   /** A key the worker brings to encrypt its object with. */
   ssec: z.unknown().optional(),
@@ -58,9 +58,9 @@ const request = z.discriminatedUnion("method", [
   }),
   z.object({ method: z.literal("delete"), object: z.string().optional(), objects: z.array(z.string()).optional() }),
   z.object({ method: z.literal("createMultipartUpload"), object, ...metadata }),
-  z.object({ method: z.literal("uploadPart"), object, uploadId: z.string().default(""), partNumber: z.number().default(0), ssec: metadata.ssec }),
-  z.object({ method: z.literal("completeMultipartUpload"), object, uploadId: z.string().default(""), parts: z.array(z.object({ etag: z.string().default(""), part: z.number().default(0) })).default([]) }),
-  z.object({ method: z.literal("abortMultipartUpload"), object, uploadId: z.string().default("") }),
+  z.object({ method: z.literal("uploadPart"), object, uploadId: z.string(), partNumber: z.number(), ssec: metadata.ssec }),
+  z.object({ method: z.literal("completeMultipartUpload"), object, uploadId: z.string(), parts: z.array(z.object({ etag: z.string(), part: z.number() })) }),
+  z.object({ method: z.literal("abortMultipartUpload"), object, uploadId: z.string() }),
 ]);
 
 export type R2Request = z.infer<typeof request>;

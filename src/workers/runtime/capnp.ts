@@ -37,7 +37,7 @@ export function generateConfig(script: WorkerScript, inside: InsideModules, sock
 
   const services = [
     `(name = "user", worker = (${userWorker(script, inside, embed)}))`,
-    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [(name = "tail.js", esModule = ${embed(inside.tail)})], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
+    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${ownModules(inside.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
     remote("egress", sockets.egress, "style = proxy"),
     binding(TAIL_SERVICE),
     ...script.bindings.filter(isRemote).map((each) => binding(serviceName(each))),
@@ -78,14 +78,21 @@ function moduleList(script: WorkerScript, inside: InsideModules, embed: Embed): 
 import * as user from ${main};
 export * from ${main};
 export default user.default;
-export const ReelpostMail = mailEntrypoint(user.default);
+export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWaitUnheard(script)} });
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
-    ...inside.beside.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`),
+    ownModules(inside.beside, embed),
     ...script.modules.map((module) => `(name = ${text(module.name)}, ${MODULE_FIELD[module.kind]} = ${embed(module.content)})`),
   ].join(", ");
 }
+
+/** `import { waitUntil } from "cloudflare:workers"` cannot be listened to from inside, as the context's own waitUntil() is. */
+const mayWaitUnheard = (script: WorkerScript) =>
+  script.modules.some(({ content }) => typeof content === "string" && content.includes("cloudflare:workers") && /\bwaitUntil\b/.test(content));
+
+/** They import each other as `./name`, which is `name` to workerd. */
+const ownModules = (modules: { name: string; source: string }[], embed: Embed) => modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
 
 const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
 

@@ -3,11 +3,13 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../kernel/index.ts";
 import type { EmailOutcome, InboundMail } from "./port.ts";
-import { META_HEADER, META_IN_BODY } from "./inside/shared.ts";
-import { DISPATCH_HEADER } from "./tail-items.ts";
+import { DISPATCH_HEADER, META_HEADER, META_IN_BODY } from "./inside/shared.ts";
 
 /** What the mail entrypoint answers. */
-export type Answer = Omit<EmailOutcome, "ended">;
+export type Answer = Omit<EmailOutcome, "ended"> & {
+  /** Nothing was logged and nothing goes on: no tail will come. */
+  silent?: boolean;
+};
 
 export interface DispatchClient {
   /** Rejects when there is no answer: the process died, hung up, or `signal` was aborted. */

@@ -11,8 +11,8 @@ export interface InsideModules {
   internal: { name: string; source: string }[];
   /** What runs ahead of a script in service-worker format. Made when first asked for. */
   serviceWorker(): string;
-  /** The tail worker. */
-  tail: string;
+  /** The modules of the tail worker, the first of which is the worker. */
+  tail: { name: string; source: string }[];
 }
 
 export const SHARED = "./__reelpost_shared.js";
@@ -37,7 +37,10 @@ export function loadInsideModules(): InsideModules {
       { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
     ],
     serviceWorker: () => (prelude ??= bundlePrelude()),
-    tail: read("tail"),
+    tail: [
+      { name: "./tail.js", source: importing(read("tail")) },
+      { name: SHARED, source: read("shared") },
+    ],
   };
 }
 

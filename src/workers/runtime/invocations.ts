@@ -7,8 +7,8 @@ import { exceptionsOf, invocationIdOf, logsOf, outcomeOf, type TraceItem } from 
 export interface LiveInvocation {
   /** Short, so that workerd does not take it for a secret and redact it from the tail. */
   readonly id: string;
-  /** The answer is known; logs may still come. */
-  settle(outcome: Outcome | EmailOutcome, status?: number): void;
+  /** The answer is known; logs may still come, unless it was `silent`. */
+  settle(outcome: Outcome | Omit<EmailOutcome, "ended">, more?: { status?: number; silent?: boolean }): void;
   /** Resolves with the whole record when everything is over. */
   readonly ended: Promise<Invocation>;
 }
@@ -73,12 +73,13 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
       return {
         id,
         ended,
-        settle(outcome, status) {
+        settle(outcome, { status, silent = false } = {}) {
           if (entry.settled) return;
           Object.assign(record, outcome, { wallMs: clock.now() - startedAt });
           if (record.event.kind === "fetch" && status !== undefined) record.event.status = status;
           entry.settled = true;
-          entry.timer = setTimeout(() => {
+          entry.tailed ||= silent;
+          if (!entry.tailed) entry.timer = setTimeout(() => {
             entry.tailed = true;
             finishIfOver(id, entry);
           }, TAIL_PATIENCE_MS).unref();

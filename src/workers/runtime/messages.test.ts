@@ -118,6 +118,19 @@ describe("a message in a worker", () => {
     assert.match(stolen.rejected!, /^410.*its event has ended/);
   });
 
+  it("may also wait by the imported waitUntil()", async () => {
+    const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
+    await runtime.deploy(scriptOf(`import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`));
+    await (await runtime.email("test", mailOf(), actions)).ended;
+    assert.deepEqual(invocations.at(-1)!.logs.map((log) => log.message), [["sent"]]);
+  });
+
+  it("of a handler that says nothing is over with its answer", async () => {
+    invocations.length = 0;
+    await (await run("")).ended;
+    assert.deepEqual(invocations.map(({ outcome, logs, event }) => [outcome, logs, event.kind]), [["ok", [], "email"]]); // prettier-ignore
+  });
+
   it("reports what the handler threw, with places in the sources", async () => {
     const outcome = await run(`throw new RangeError("no such thing")`);
     assert.equal(outcome.outcome, "exception");

@@ -3,9 +3,9 @@ import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../kernel/index.ts";
-import { META_HEADER } from "./inside/shared.ts";
+import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
 import type { Outcome } from "./port.ts";
-import { DISPATCH_HEADER, RAY_HEADER } from "./tail-items.ts";
+import { RAY_HEADER } from "./tail-items.ts";
 
 export interface Passthrough {
   /** Resolves when the response has ended; answers 502/503 by itself when the process dies before it has answered. */

@@ -1,3 +1,4 @@
+import { DISPATCH_HEADER, TAIL_MARK } from "./inside/shared.ts";
 import { mapException, type StackMapper } from "./stacks.ts";
 import type { Invocation, Outcome, ThrownException } from "./port.ts";
 
@@ -11,14 +12,13 @@ export interface TraceItem {
   entrypoint?: string;
 }
 
-export const DISPATCH_HEADER = "x-reelpost-dispatch";
 /** The header by which the hosted service names a request; ours carries the invocation's id through the tail. */
 export const RAY_HEADER = "cf-ray";
 
 export const invocationIdOf = (item: TraceItem): string | undefined => item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
 
 export const logsOf = (item: TraceItem): Invocation["logs"] =>
-  item.logs.map(({ timestamp, level, message }) => ({
+  item.logs.filter(({ message }) => !(Array.isArray(message) && message[0] === TAIL_MARK)).map(({ timestamp, level, message }) => ({
     level: isLevel(level) ? level : "log",
     at: new Date(timestamp),
     message: Array.isArray(message) ? message : [message],

@@ -6,7 +6,7 @@ import type { BindingServices } from "../bindings/service.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
-import { createDispatchClient } from "./dispatch.ts";
+import { createDispatchClient, type Answer } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
 import type { InsideModules } from "./inside-modules.ts";
@@ -133,7 +133,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     }
   }
 
-  async function answerOf(id: string, token: string, mail: InboundMail): Promise<Omit<EmailOutcome, "ended">> {
+  async function answerOf(id: string, token: string, mail: InboundMail): Promise<Answer> {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), limits.emailWallMs);
     try {
@@ -166,8 +166,8 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       const invocation = invocations.begin({ kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize });
       const token = messages.open({ mail, actions });
       void invocation.ended.then(() => messages.close(token));
-      const answer = await counted(() => answerOf(invocation.id, token, mail));
-      invocation.settle(answer);
+      const { silent = false, ...answer } = await counted(() => answerOf(invocation.id, token, mail));
+      invocation.settle(answer, { silent });
       const ended = invocation.ended.then(() => {});
       if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended };
       const record = await Promise.race([invocation.ended, new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref())]);
@@ -176,14 +176,14 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     async fetch(request, response) {
       const invocation = invocations.begin({ kind: "fetch", method: request.method ?? "GET", url: request.url ?? "/" });
       const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
-      invocation.settle(outcome, response.statusCode);
+      invocation.settle(outcome, { status: response.statusCode });
       return outcome;
     },
     upgrade(request, socket, head) {
       const invocation = invocations.begin({ kind: "fetch", method: "GET", url: request.url ?? "/" }, { lingering: true });
       void passthrough.upgrade(invocation.id, request, socket, head).then(() => {
         lastUsed = performance.now();
-        invocation.settle({ outcome: "ok" }, 101);
+        invocation.settle({ outcome: "ok" }, { status: 101 });
       });
     },
     drained: () => invocations.drained(),

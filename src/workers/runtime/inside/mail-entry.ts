@@ -18,9 +18,9 @@ async function handle(exported: Exported | undefined, message: ForwardableMessag
 }
 
 /** Makes the class that is exported beside the user's own exports. */
-export const mailEntrypoint = (exported: Exported | undefined) =>
+export const mailEntrypoint = (exported: Exported | undefined, options: { alwaysTail: boolean }) =>
   class extends WorkerEntrypoint {
     override fetch(request: Request): Promise<Response> {
-      return dispatch(request, (message) => handle(exported, message, this.env, this.ctx));
+      return dispatch(request, this.ctx, (message) => handle(exported, message, this.env, this.ctx), options);
     }
   };

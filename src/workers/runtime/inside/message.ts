@@ -1,5 +1,5 @@
 // A message as the email handler sees it, and the call that hands it over. Shared by both script formats.
-import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, encodeBuilder, resultOf } from "./shared.ts";
+import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
 
 // Taken before the user's modules run: a worker that replaces globalThis.fetch does not break its own mail.
 const ask = globalThis.fetch;
@@ -103,15 +103,46 @@ globalThis.addEventListener("unhandledrejection", (event) => {
   console.error("Unhandled promise rejection:", reason instanceof Error ? (reason.stack ?? String(reason)) : reason);
 });
 
-/** Runs the handler on one message and says how it went. */
-export async function dispatch(request: Request, handle: (message: ForwardableMessage) => unknown): Promise<Response> {
+/** How often this isolate has been heard of: console calls and waitUntil() work, of any event. */
+let sounds = 0;
+const { debug } = console;
+for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const) {
+  const write = console[level];
+  console[level] = (...args: unknown[]) => {
+    sounds++;
+    write(...args);
+  };
+}
+
+function listenTo(context: Pick<ExecutionContext, "waitUntil">): void {
+  const waitUntil = context.waitUntil.bind(context);
+  context.waitUntil = (work) => {
+    sounds++;
+    waitUntil(work);
+  };
+}
+
+/**
+ * Runs the handler on one message and says how it went. `silent` promises that no tail will follow, which holds when nothing at all was
+ * heard meanwhile; otherwise a mark in the log makes sure that one does.
+ */
+export async function dispatch(request: Request, context: Pick<ExecutionContext, "waitUntil">, handle: (message: ForwardableMessage) => unknown, { alwaysTail = false } = {}): Promise<Response> {
   const verdict: Verdict = {};
+  const before = sounds;
+  listenTo(context);
+  const answer = await run(request, verdict, handle);
+  const silent = sounds === before && !alwaysTail;
+  if (!silent) debug(TAIL_MARK);
+  return Response.json({ ...answer, silent, rejected: verdict.rejected });
+}
+
+async function run(request: Request, verdict: Verdict, handle: (message: ForwardableMessage) => unknown): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
   try {
     const { meta, raw } = await open(request);
     await handle(new ForwardableMessage(meta, raw, verdict));
-    return Response.json({ outcome: "ok", rejected: verdict.rejected });
+    return { outcome: "ok" };
   } catch (thrown) {
-    return Response.json({ outcome: "exception", rejected: verdict.rejected, exception: describe(thrown) });
+    return { outcome: "exception", exception: describe(thrown) };
   }
 }
 

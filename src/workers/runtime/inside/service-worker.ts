@@ -14,7 +14,7 @@ globalThis.addEventListener = ((type: string, listener: never, options: never) =
 }) as typeof globalThis.addEventListener;
 
 addListener("fetch", (event) => {
-  if (event.request.headers.has(META_HEADER)) event.respondWith(dispatch(event.request, (message) => deliver(message, event)));
+  if (event.request.headers.has(META_HEADER)) event.respondWith(dispatch(event.request, event, (message) => deliver(message, event)));
 });
 
 async function deliver(message: ForwardableMessage, event: FetchEvent): Promise<void> {

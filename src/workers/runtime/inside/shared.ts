@@ -13,6 +13,12 @@ export const ACTIONS_HOST = "actions.reelpost.internal";
 export const META_HEADER = "x-reelpost-meta";
 export const META_IN_BODY = "body";
 
+/** Names the invocation. The tail worker tells messages from requests by it. */
+export const DISPATCH_HEADER = "x-reelpost-dispatch";
+
+/** A log line that only makes the tail speak; the server takes it out again. */
+export const TAIL_MARK = "reelpost:tail";
+
 export type WireAttachment = { content?: unknown } & Record<string, unknown>;
 
 /** Makes a builder message fit for JSON: binary attachment content becomes `{ base64 }`. */

@@ -1,9 +1,9 @@
-import { relative } from "node:path";
+import { isAbsolute, relative } from "node:path";
 
 /** One thing that is wrong in a file somebody wrote: where, what, and how to put it right. Collected, then shown all at once. */
 export interface Problem {
   severity: "error" | "warning";
-  /** Absolute path, or a name such as "environment". */
+  /** Absolute path, or words such as "environment variable X". */
   file?: string;
   /** Both from 1. A column counts UTF-16 units, as editors do. */
   line?: number;
@@ -19,8 +19,10 @@ export const warningsOf = (problems: readonly Problem[]): Problem[] => problems.
 
 /** In reading order: by file, then line, then column; what has no place comes first. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
-  return [...problems].sort((a, b) => (a.file ?? "").localeCompare(b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  return [...problems].sort((a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
  * The report a person reads; `file:line:column` comes first on its line so that terminals and editors make it a link.
@@ -43,7 +45,7 @@ export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}):
 /** `src/index.ts:3:10`, relative to `cwd` when the file is below it. */
 export function formatPlace({ file, line, column }: Pick<Problem, "file" | "line" | "column">, cwd?: string): string {
   if (file === undefined) return "";
-  const near = cwd === undefined ? file : relative(cwd, file);
+  const near = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
   const name = near === "" || near.startsWith("..") ? file : near;
   return [name, line, line === undefined ? undefined : column].filter((part) => part !== undefined).join(":");
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { ConfigDocument, Path } from "./document.ts";
-import { suggestion } from "./nearest.ts";
+import { nearest, suggestion } from "./nearest.ts";
 import type { Problem } from "./problems.ts";
 
 /** What a field says of itself with `.meta({ … })`, beside its description. */
@@ -66,7 +66,7 @@ function describeIssue(issue: z.core.$ZodIssue, path: Path, input: unknown, meta
       if (input === undefined) return withFix(`${name} is missing`, example === undefined ? meta.fix : `add "${path.at(-1)}": ${example}`);
       return withFix(`${name} should be ${KINDS[issue.expected] ?? `a ${issue.expected}`}, but is ${kindOf(input)}`, example === undefined ? meta.fix : `for example ${example}`);
     case "invalid_value":
-      return withFix(`${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`, (typeof input === "string" && suggestion(input, issue.values.map(String))) || fix);
+      return withFix(`${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`, didYouMean(input, issue.values) ?? fix);
     case "too_small":
       return withFix(`${name} ${issue.origin === "string" || issue.origin === "array" ? "is too short" : `should be at least ${issue.minimum}, but is ${shown(input)}`}`);
     case "too_big":
@@ -78,6 +78,11 @@ function describeIssue(issue: z.core.$ZodIssue, path: Path, input: unknown, meta
     default:
       return withFix(`${name} ${issue.message}`);
   }
+}
+
+function didYouMean(input: unknown, values: readonly unknown[]): string | undefined {
+  const near = typeof input === "string" ? nearest(input, values.map(String)) : undefined;
+  return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 
 const KINDS: Record<string, string> = { string: "a string", number: "a number", int: "a whole number", boolean: "true or false", array: "a list: [ … ]", object: "an object: { … }", record: "an object: { … }" };

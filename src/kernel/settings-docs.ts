@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { type SettingField, settingGroups } from "./settings-fields.ts";
+import { settingsSchema } from "./settings.ts";
+
+/** JSON Schema of a settings file, for editors. */
+export const settingsJsonSchema = (): object => ({ title: "Settings of reelpost", ...z.toJSONSchema(settingsSchema, { io: "input" }) });
+
+/** A settings file that says what every setting is for. Everything in it is the default, so it changes nothing as it stands. */
+export function settingsExample(): string {
+  const parts = settingGroups().flatMap(({ name, description, fields }) => {
+    if (fields.length === 0) return [];
+    const lines = fields.map((field) => [`// ${field.description}.${choicesOf(field)} ${field.variable}`, `"${field.path.at(-1)}": ${JSON.stringify(field.preset)}`]);
+    if (name === "") return lines.map(([comment, line]) => `  ${comment}\n  ${line}`);
+    return [`  // ${description}.\n  "${name}": {\n${lines.map(([comment, line]) => `    ${comment}\n    ${line}`).join(",\n")}\n  }`];
+  });
+  return `{\n${parts.join(",\n")}\n}\n`;
+}
+
+/** The page of the manual, in Markdown. */
+export function settingsPage(): string {
+  const row = (field: SettingField) => `| \`${field.path.join(".")}\` | ${field.description}.${choicesOf(field)} | \`${JSON.stringify(field.preset)}\` | \`${field.variable}\` |`;
+  const tables = settingGroups().flatMap(({ name, description, fields }) => {
+    if (fields.length === 0) return [];
+    const head = name === "" ? [] : [`## ${name}`, "", `${description}.`, ""];
+    return [...head, "| setting | what it does | default | variable |", "|---|---|---|---|", ...fields.map(row), ""];
+  });
+  return ["# Settings", "", "Settings stand in a file (JSON with comments, or TOML) and in environment variables. A variable goes before the file, an option of the command line before both. A list in a variable is written with commas.", "", ...tables].join("\n");
+}
+
+const choicesOf = ({ choices }: SettingField) => (choices === undefined ? "" : ` One of ${choices.join(", ")}.`);

@@ -1,0 +1,83 @@
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { type ConfigDocument, type Problem, checkDocument, countProblems, errorsOf, formatProblems, nearest, parseDocument, warningsOf } from "./config/index.ts";
+import { defineErrors, messageOf } from "./errors.ts";
+import { fromVariable, settingFields } from "./settings-fields.ts";
+import { type Settings, type SettingsInput, settingsSchema } from "./settings.ts";
+
+export const settingsErrors = defineErrors("settings", {
+  invalid: { code: "E_SETTINGS", http: 400, message: "The settings are not right: {count}\n\n{report}" },
+  unreadable: { code: "E_SETTINGS_UNREADABLE", http: 400, message: "The settings file {file} cannot be read: {reason}" },
+});
+
+export interface ReadSettingsOptions {
+  cwd: string;
+  /** A .jsonc, .json or .toml file. Without it there are the defaults and the environment. */
+  file?: string;
+  env: Record<string, string | undefined>;
+  /** From the command line: goes before everything else. */
+  overrides?: SettingsInput;
+}
+
+/**
+ * Defaults, then the file, then REELPOST_ variables, then the command line. Throws `settingsErrors.invalid` with every problem of file and
+ * environment at once; `data_dir` comes back absolute.
+ */
+export async function readSettings({ cwd, file, env, overrides = {} }: ReadSettingsOptions): Promise<{ settings: Settings; warnings: Problem[] }> {
+  const document = file === undefined ? undefined : await readDocument(resolve(cwd, file));
+  const fromFile = document === undefined || document.value === undefined ? undefined : checkDocument(document, settingsSchema);
+  const fromEnvironment = readEnvironment(env);
+  const problems = [...(document?.problems ?? []), ...(fromFile?.problems ?? []), ...fromEnvironment.problems];
+  if (errorsOf(problems).length > 0) throw settingsErrors.invalid({ problems, count: countProblems(problems), report: formatProblems(problems, { cwd }) });
+  const settings = settingsSchema.parse(merge(merge(fromFile?.value ?? {}, fromEnvironment.value), overrides));
+  const folderOfFile = file === undefined || env.REELPOST_DATA_DIR !== undefined || overrides.data_dir !== undefined ? cwd : dirname(resolve(cwd, file));
+  return { settings: { ...settings, data_dir: resolve(folderOfFile, settings.data_dir) }, warnings: warningsOf(problems) };
+}
+
+async function readDocument(file: string): Promise<ConfigDocument> {
+  const text = await readFile(file, "utf8").catch((thrown: unknown) => {
+    throw settingsErrors.unreadable({ file, reason: messageOf(thrown) }, { cause: thrown });
+  });
+  return parseDocument(file, text);
+}
+
+/** Checks the variables by themselves, so that each problem is told of the variable and not of the file. */
+function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; problems: Problem[] } {
+  const fields = settingFields();
+  const value: Record<string, unknown> = {};
+  const problems: Problem[] = [];
+  for (const [variable, text] of Object.entries(env)) {
+    if (!variable.startsWith("REELPOST_") || text === undefined) continue;
+    const field = fields.find((each) => each.variable === variable);
+    if (field !== undefined) put(value, field.path, fromVariable(field, text));
+    else problems.push(unknownVariable(variable, fields.map((each) => each.variable)));
+  }
+  const named = (path: readonly (string | number)[]) => `environment variable ${fields.find((field) => field.path.every((part, i) => part === path[i]))?.variable}`;
+  const document: ConfigDocument = { file: "environment", syntax: "json", text: "", value, problems: [], locate: () => ({ line: 1, column: 1 }) };
+  // One schema pass finds them all; the place of each is its variable.
+  const issues = settingsSchema.safeParse(value).error?.issues ?? [];
+  const described = checkDocument(document, settingsSchema).problems;
+  return { value, problems: [...problems, ...described.map(({ severity, message, fix }, i): Problem => ({ severity, file: named(issues[i]!.path as (string | number)[]), message, ...(fix === undefined ? {} : { fix }) }))] };
+}
+
+function unknownVariable(variable: string, known: readonly string[]): Problem {
+  const near = nearest(variable, known);
+  return { severity: "warning", file: `environment variable ${variable}`, message: "there is no such setting; it is ignored", ...(near === undefined ? {} : { fix: `did you mean ${near}?` }) };
+}
+
+function put(target: Record<string, unknown>, [first, ...rest]: readonly string[], value: unknown) {
+  if (rest.length === 0) target[first!] = value;
+  else put((target[first!] ??= {}) as Record<string, unknown>, rest, value);
+}
+
+/** `over` wins, group by group; a list is replaced, not joined. */
+function merge(under: object, over: object): object {
+  const merged: Record<string, unknown> = { ...under };
+  for (const [name, value] of Object.entries(over)) {
+    const below = merged[name];
+    if (value !== undefined) merged[name] = isGroup(value) && isGroup(below) ? merge(below, value) : value;
+  }
+  return merged;
+}
+
+const isGroup = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,44 @@
+import { z } from "zod";
+
+/**
+ * The settings of the program: the one place where they are named, bounded, explained and given defaults. Validation, environment
+ * variables, the JSON schema, the commented example and the page of the manual are made from this schema.
+ * A field stands here only when the program reads it.
+ */
+const port = (preset: number, description: string) => z.number().int().min(0).max(65_535).default(preset).meta({ description, example: preset });
+const host = (description: string) => z.string().min(1).default("127.0.0.1").meta({ description, example: "127.0.0.1" });
+const count = (preset: number, min: number, max: number, description: string) => z.number().int().min(min).max(max).default(preset).meta({ description, example: preset });
+const group = <Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) => z.strictObject(shape).prefault({} as never).meta({ description });
+
+export const settingsSchema = z.strictObject({
+  data_dir: z.string().min(1).default(".reelpost").meta({ description: "Folder that holds everything the program keeps. A relative path is meant from the folder of the settings file, or from where the program starts", example: "/var/lib/reelpost" }),
+  log: group("The program's own log: JSON lines on standard error", {
+    level: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info").meta({ description: "Least severe level that is written", example: "info" }),
+  }),
+  http: group("The HTTP server", {
+    host: host("Address to listen on"),
+    port: port(8787, "TCP port; 0 takes a free one"),
+  }),
+  smtp: group("The SMTP server that takes incoming mail", {
+    host: host("Address to listen on"),
+    port: port(2525, "TCP port; 0 takes a free one. Mail of the internet arrives at 25"),
+  }),
+  workers: group("Worker processes and what one of them may use", {
+    cpu_ms: count(30_000, 1, 300_000, "CPU milliseconds of one invocation; a worker's own limits.cpu_ms goes before it"),
+    email_wall_ms: count(60_000, 1, 900_000, "Milliseconds an email handler may take, waiting included"),
+    heap_mb: count(128, 16, 4096, "JavaScript heap of a process, in MiB"),
+    rss_mb: count(512, 64, 16_384, "Resident memory of a process, in MiB: heap, buffers and messages in flight"),
+    concurrency: count(64, 1, 1000, "Messages one worker handles at once; more wait"),
+    max_processes: count(200, 1, 10_000, "Worker processes up at once; the one that rested longest makes room"),
+    idle_ms: count(300_000, 100, 86_400_000, "Milliseconds without work after which a process ends"),
+  }),
+  egress: group("Where workers may connect to", {
+    allow_loopback: z.boolean().default(false).meta({ description: "This machine's own addresses: 127.0.0.0/8 and ::1", example: false }),
+    allow_private: z.boolean().default(false).meta({ description: "Private, link-local and other addresses that are no place on the internet", example: false }),
+    deny_ports: z.array(z.number().int().min(0).max(65_535)).default([25]).meta({ description: "TCP ports that are closed whatever the address", example: [25] }),
+    allow: z.array(z.string().min(1)).default([]).meta({ description: "Addresses and ranges that are open before every other rule", example: ["10.1.2.0/24"] }),
+  }),
+});
+
+export type Settings = z.output<typeof settingsSchema>;
+export type SettingsInput = z.input<typeof settingsSchema>;

@@ -14,16 +14,22 @@ export function explainException(exception: Pick<ThrownException, "name" | "mess
 }
 
 function missingBinding({ message, stack = "" }: Pick<ThrownException, "message" | "stack">, project: Project, unknown: readonly EnvUse[]): string | undefined {
-  const [, member] = /^Cannot read properties of undefined \(reading '([^']+)'\)/.exec(message) ?? [];
   const [, global] = /^([\w$]+) is not defined/.exec(message) ?? [];
   if (project.bindings.some(({ name }) => name === global)) return `${global} is a binding, and bindings are read from the environment.\nFix: Write env.${global}.`;
-  if (member === undefined) return undefined;
-  const candidates = unknown.filter((use) => use.members.includes(member));
-  const top = /^\s+at .*$/m.exec(stack)?.[0] ?? "";
-  const use = candidates.find(({ file, line }) => top.includes(`${relative(project.root, file)}:${line}:`)) ?? (new Set(candidates.map(({ name }) => name)).size === 1 ? candidates[0] : undefined);
+  const use = suspect(message, stack, project, unknown);
   if (use === undefined) return undefined;
   const members = unknown.filter(({ name }) => name === use.name).flatMap((other) => other.members);
   return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, and the configuration declares no "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
+}
+
+/** The read of an undeclared name in the line that threw, whatever came of the undefined there; or the only one that fits the message. */
+function suspect(message: string, stack: string, project: Project, unknown: readonly EnvUse[]): EnvUse | undefined {
+  const [, member] = /^Cannot read properties of undefined \(reading '([^']+)'\)/.exec(message) ?? [];
+  const top = /^\s+at .*$/m.exec(stack)?.[0] ?? "";
+  const inLine = unknown.filter(({ file, line }) => top.includes(`${relative(project.root, file)}:${line}:`));
+  const fitting = member === undefined ? [] : unknown.filter((use) => use.members.includes(member));
+  const names = new Set(fitting.map(({ name }) => name));
+  return inLine.find((use) => fitting.includes(use)) ?? inLine[0] ?? (names.size === 1 ? fitting[0] : undefined);
 }
 
 function invalidDestination(message: string, project: Project): string | undefined {

@@ -67,6 +67,8 @@ test("the exception of a missing binding names it", async (t) => {
   assert.match(explain("Cannot read properties of undefined (reading 'put')", "TypeError: x\n    at note (src/note.ts:1:47)\n")!, /env\.NOTES/);
   assert.equal(explain("Cannot read properties of undefined (reading 'subject')"), undefined);
   assert.equal(explain("boom"), undefined);
+  assert.match(explain("destination address is invalid", "Error: x\n    at async Object.email (src/index.ts:4:5)\n")!, /^Binding not found: src\/index\.ts:4 reads env\.MAIL/);
+  assert.match(explain("destination address is invalid", "Error: x\n    at async Object.email (src/index.ts:7:5)\n")!, /^Invalid destination/);
 });
 
 test("exceptions that the documentation lists say what to do", async (t) => {

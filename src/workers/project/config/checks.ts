@@ -40,12 +40,7 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
     case "future":
       return [{ severity: "error", ...place, message: `"compatibility_date" is in the future: "${date}"; today is ${verdict.today}`, fix: `write "${verdict.today}" or an earlier date` }];
     case "newer":
-      return [{
-        severity: "warning",
-        ...place,
-        message: `"compatibility_date" is "${date}", but the workerd installed here supports dates up to ${NEWEST_COMPATIBILITY_DATE}; falling back to "${verdict.use}"`,
-        fix: "nothing, unless the code needs what is newer: then update reelpost, which brings a newer workerd",
-      }];
+      return [{ severity: "warning", ...place, message: `"compatibility_date" is "${date}", but the workerd installed here supports dates up to ${NEWEST_COMPATIBILITY_DATE}; falling back to "${verdict.use}"` }];
   }
 }
 

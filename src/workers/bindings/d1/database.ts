@@ -1,7 +1,10 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { createAuthorizer, type Authorizer } from "./authorize.ts";
-import { errorText, isSqliteError } from "./error-text.ts";
+import { statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import type { SQLInputValue } from "node:sqlite";
+import { connect, PAGE_BYTES } from "./connection.ts";
+import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 import type { D1Limits } from "./limits.ts";
+import { createPreparedStatements } from "./prepared.ts";
 import { resultsToJson, type ResultsFormat } from "./results.ts";
 import { splitStatements, type SqlStatement } from "./sql-tokens.ts";
 
@@ -27,22 +30,8 @@ export interface OpenDatabase {
   close(): void;
 }
 
-/** Counters of a statement that Node has and its types do not know yet. */
-type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
-
-interface Prepared {
-  statement: Statement;
-  parameters: (string | null)[];
-}
-
 /** Says what the server sends as `error`; workerd prefixes `D1_ERROR: `. */
 class Refused extends Error {}
-
-const KEPT_STATEMENTS = 200;
-const KEPT_SQL_CHARACTERS = 1_000_000;
-const PAGE_BYTES = 4096;
-/** How long to wait, blocking, for a process that had the file before. */
-const BUSY_MS = 5_000;
 
 // workerd's own words (src/workerd/util/sqlite.c++); clients and guides quote them.
 const TRANSACTION_TEXT =
@@ -53,42 +42,11 @@ const PARAMETERS_TEXT = "Wrong number of parameter bindings for SQL query.";
 const NO_STATEMENT_TEXT = "No SQL statements detected.";
 
 export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
-  let { db, authorizer } = connect(path, limits);
-  let prepared = new Map<string, Prepared>();
-  let preparedCharacters = 0;
-  let counters = countersOf(db, authorizer);
-
-  function prepare({ sql, parameters }: SqlStatement): Prepared {
-    const kept = prepared.get(sql);
-    if (kept) {
-      // A Map keeps insertion order: taking it out and putting it back makes the first entry the least recently used.
-      prepared.delete(sql);
-      prepared.set(sql, kept);
-      return kept;
-    }
-    if (Buffer.byteLength(sql) > limits.statementBytes) throw new Refused("statement too long: SQLITE_TOOBIG");
-    authorizer.sawPragma = false;
-    const statement = db.prepare(sql) as Statement;
-    statement.setReturnArrays(true);
-    statement.setReadBigInts(true);
-    const entry = { statement, parameters };
-    // Many pragmas do their work while they are compiled: one that was kept would do nothing the next time.
-    if (authorizer.sawPragma) return entry;
-    prepared.set(sql, entry);
-    preparedCharacters += sql.length;
-    for (const old of prepared.keys()) {
-      if (prepared.size <= KEPT_STATEMENTS && (preparedCharacters <= KEPT_SQL_CHARACTERS || prepared.size === 1)) break;
-      forget(old);
-    }
-    return entry;
-  }
-
-  function forget(sql: string) {
-    if (prepared.delete(sql)) preparedCharacters -= sql.length;
-  }
+  let connection = connect(path, limits);
+  let prepared = createPreparedStatements(connection);
 
   function statementsOf({ sql, params }: StatementInput, script: boolean): SqlStatement[] {
-    const kept = prepared.get(sql);
+    const kept = prepared.kept(sql);
     const statements = kept ? [{ sql, parameters: kept.parameters }] : splitStatements(sql);
     if (script) return statements;
     if (statements.length > 1) throw new Refused(ONE_STATEMENT_TEXT);
@@ -99,15 +57,16 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
 
   function execute(statement: SqlStatement, params: unknown, { format, budget }: { format: ResultsFormat; budget: number }): string {
     try {
-      const { statement: compiled } = prepare(statement);
+      if (Buffer.byteLength(statement.sql) > limits.statementBytes) throw new Refused("statement too long: SQLITE_TOOBIG");
+      const compiled = prepared.prepare(statement);
       const started = performance.now();
-      const before = counters();
+      const before = connection.counters();
       compiled.resetStats();
       const values = bindings(statement.parameters, valuesOf(params));
       const result = resultsToJson(compiled.iterate(...(values as SQLInputValue[])), () => compiled.columns().map((column) => column.name), format, budget);
       if (!result) throw new Refused(`The answer is larger than ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`);
       const duration = Math.round((performance.now() - started) * 1e4) / 1e4;
-      const after = counters();
+      const after = connection.counters();
       const changes = after.changes - before.changes;
       const steps = compiled.stat("fullscanStep");
       const meta = {
@@ -127,17 +86,18 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       return `{"success":true,"results":${result.json},"meta":${JSON.stringify(meta)}}`;
     } catch (thrown) {
       // iterate() throws the error of the last run once more when a statement that failed is run again.
-      forget(statement.sql);
+      prepared.forget(statement.sql);
       throw refusal(thrown, statement.sql);
     }
   }
 
   function refusal(thrown: unknown, sql: string): unknown {
-    if (authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
-    if (!isSqliteError(thrown)) return thrown;
+    if (connection.authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
+    if (!isSqliteError(thrown) || isMachineError(thrown)) return thrown;
+    if (isFull(thrown) && diskHasRoom(path)) return new Refused("Exceeded maximum DB size");
     const prepares = (part: string) => {
       try {
-        db.prepare(part);
+        connection.db.prepare(part);
         return undefined;
       } catch (error) {
         return isSqliteError(error) ? error.message : undefined;
@@ -147,23 +107,21 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
   }
 
   function transaction(work: () => string): string {
-    trusted("begin");
+    connection.exec("begin");
     try {
       const result = work();
       try {
-        trusted("commit");
+        connection.exec("commit");
       } catch (thrown) {
         throw refusal(thrown, "");
       }
       return result;
     } catch (thrown) {
       // SQLite rolls back by itself on a full disk and on RAISE(ROLLBACK).
-      if (db.isTransaction) trusted("rollback");
+      if (connection.db.isTransaction) connection.exec("rollback");
       throw thrown;
     }
   }
-
-  const trusted = (sql: string) => authorizer.trust(() => db.exec(sql));
 
   function runAll(input: StatementInput[], { format, script }: RunOptions): string {
     const results: string[] = [];
@@ -191,70 +149,30 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
 
   return {
     run(input, options) {
-      authorizer.wantedTransaction = false;
+      connection.authorizer.wantedTransaction = false;
       try {
         return runAll(input, options);
       } finally {
         // A pragma lasts for the request that set it, not for as long as this file happens to stay open.
-        if (authorizer.changedSettings) reopen();
+        if (connection.authorizer.changedSettings) reopen();
       }
     },
-    close: () => db.close(),
+    close: () => connection.db.close(),
   };
 
   function reopen() {
-    db.close();
-    ({ db, authorizer } = connect(path, limits));
-    prepared = new Map();
-    preparedCharacters = 0;
-    counters = countersOf(db, authorizer);
+    connection.db.close();
+    connection = connect(path, limits);
+    prepared = createPreparedStatements(connection);
   }
 }
 
 const UNDONE = '{"success":true,"meta":{"duration":0}}';
 
-function connect(path: string, limits: D1Limits) {
-  const db = new DatabaseSync(path, {
-    timeout: BUSY_MS,
-    enableForeignKeyConstraints: true,
-    enableDoubleQuotedStringLiterals: true,
-    defensive: true,
-    limits: {
-      variableNumber: limits.parameters,
-      column: limits.columns,
-      functionArg: limits.functionArguments,
-      likePatternLength: limits.patternBytes,
-      length: limits.valueBytes,
-      attach: 0,
-    },
-  });
-  try {
-    // page_size counts only until the file has its first page; WAL with FULL makes COMMIT wait for the disk.
-    db.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = 16777216`);
-    db.exec(`pragma max_page_count = ${Math.floor(limits.databaseBytes / PAGE_BYTES)}`);
-    const mode = db.prepare("select (select * from pragma_journal_mode) as journal, (select * from pragma_synchronous) as synchronous").get()!;
-    if (mode.journal !== "wal" || mode.synchronous !== 2) throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
-    const authorizer = createAuthorizer();
-    db.setAuthorizer(authorizer.ask);
-    return { db, authorizer };
-  } catch (thrown) {
-    db.close();
-    throw thrown;
-  }
-}
-
-/** What the answer's `meta` is made of. Trusted at each step: after a schema change SQLite compiles these anew, and asks the authorizer. */
-function countersOf(db: DatabaseSync, authorizer: Authorizer) {
-  const counter = (sql: string) => authorizer.trust(() => db.prepare(sql));
-  const changes = counter("select total_changes(), last_insert_rowid()");
-  const pages = counter("pragma page_count");
-  changes.setReturnArrays(true);
-  pages.setReturnArrays(true);
-  return () =>
-    authorizer.trust(() => {
-      const [changed, lastRowId] = changes.get() as unknown as [number, number];
-      return { changes: changed, lastRowId, pages: (pages.get() as unknown as [number])[0] };
-    });
+/** SQLite says the same of a full disk and of a database at its limit. */
+function diskHasRoom(path: string): boolean {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  return bavail * bsize > 16 * 1024 * 1024;
 }
 
 const valuesOf = (params: unknown): unknown[] => (Array.isArray(params) ? params : []);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
@@ -123,11 +125,44 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[0]]);
   });
 
+  test("no process outlives a server that was killed, not even one in an endless query", { skip: process.platform !== "linux" && "reads /proc" }, async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), "d1-killed-"));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    const server = spawn(process.execPath, ["--input-type=module", "-e", `
+      const { createD1Databases } = await import(${JSON.stringify(new URL("./databases.ts", import.meta.url).href)});
+      const databases = createD1Databases({ directory: ${JSON.stringify(directory)}, processes: 2 });
+      await Promise.all(["x", "y"].map((id) => databases.query(id, [{ sql: "create table t(a)" }])));
+      databases.query("x", [{ sql: ${JSON.stringify(ENDLESS)} }]);
+      console.log("running");
+    `], { stdio: ["ignore", "pipe", "inherit"] });
+    t.after(() => void server.kill("SIGKILL"));
+    await once(server.stdout, "data");
+    const hosts = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8").trim().split(" ");
+    assert.ok(hosts.length > 0 && hosts[0] !== "");
+    const gone = once(server, "exit");
+    server.kill("SIGKILL");
+    await gone;
+    for (const until = Date.now() + 10_000; hosts.some((pid) => existsSync(`/proc/${pid}`)); await new Promise((resolve) => setTimeout(resolve, 50))) assert.ok(Date.now() < until, "still there");
+  });
+
   test("a file that is no database is a fault of ours, told as D1 tells it, and only of this database", async (t) => {
     const { databases, directory } = open(t);
     writeFileSync(join(directory, "bad.sqlite"), "this is not a database, and long enough to be sure of it".repeat(100));
     await assert.rejects(run(databases, "bad", "select 1"), text("Internal error in D1 DB storage caused object to be reset."));
     assert.deepEqual(await run(databases, "good", "select 1"), [[1]]);
+  });
+
+  test("a damaged file is told the same way, and does not take its process along", async (t) => {
+    const { databases, directory } = open(t, { processes: 1 });
+    await run(databases, "bad", "create table t(a)", "insert into t values (1)");
+    await databases.close();
+    const file = openSync(join(directory, "bad.sqlite"), "r+");
+    writeSync(file, Buffer.alloc(4096, 0xff), 0, 4096, 4096);
+    closeSync(file);
+    const again = createD1Databases({ directory, processes: 1 });
+    t.after(() => again.close());
+    await assert.rejects(run(again, "bad", "select * from t"), text("Internal error in D1 DB storage caused object to be reset."));
+    assert.deepEqual(await run(again, "good", "select 1"), [[1]]);
   });
 });
 

@@ -16,6 +16,11 @@ const FULL_CODE = 13;
 export const isSqliteError = (thrown: unknown): thrown is Error & { errcode: number } =>
   thrown instanceof Error && "errcode" in thrown && typeof thrown.errcode === "number";
 
+export const isFull = (error: { errcode: number }): boolean => (error.errcode & 0xff) === FULL_CODE;
+
+/** SQLITE_IOERR, CORRUPT, CANTOPEN, NOTADB: no SQL of a worker is to blame. */
+export const isMachineError = (error: { errcode: number }): boolean => [10, 11, 14, 26].includes(error.errcode & 0xff);
+
 export interface FailedSql {
   sql: string;
   /** What compiling a piece of SQL says, undefined when nothing. */
@@ -29,7 +34,6 @@ export interface FailedSql {
  */
 export function errorText(error: Error & { errcode: number }, failed: FailedSql): string {
   const primary = error.errcode & 0xff;
-  if (primary === FULL_CODE) return "Exceeded maximum DB size";
   const extended = primary === CONSTRAINT_CODE ? CONSTRAINT[error.errcode >> 8] : undefined;
   const offset = errorOffset(error.message, failed);
   return `${error.message}${offset === undefined ? "" : ` at offset ${offset}`}: SQLITE_${PRIMARY[primary] ?? "ERROR"}${extended ? ` (extended: SQLITE_CONSTRAINT_${extended})` : ""}`;

@@ -33,6 +33,7 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
   let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
   let printed = "";
   let wanted = false;
+  let over: string | undefined;
 
   child.stderr!.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
   channel.on("data", createFrameReader((frame) => {
@@ -43,6 +44,7 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
   channel.on("error", () => {}); // the exit tells
   const ended = new Promise<void>((resolve) => {
     const finish = (reason: string) => {
+      over = reason;
       if (!wanted) onLost(`${reason}${printed ? `: ${printed.trim()}` : ""}`);
       waiting?.reject(new Error(reason));
       waiting = undefined;
@@ -63,6 +65,7 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
     kill,
     ask: (header, body) =>
       new Promise((resolve, reject) => {
+        if (over !== undefined) return reject(new Error(over));
         waiting = { resolve, reject };
         writeFrame(channel, header, body);
       }),

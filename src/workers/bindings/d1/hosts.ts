@@ -60,7 +60,7 @@ interface Host {
 }
 
 /** How long the requests of other files wait for a busy process before they are moved to another. */
-const PATIENCE_MS = 50;
+const PATIENCE_MS = 200;
 
 export function createHosts({ directory, limits, clock, log, processes, idleMs }: HostsOptions): Hosts {
   const hosts = new Set<Host>();

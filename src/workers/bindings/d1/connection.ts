@@ -1,0 +1,61 @@
+import { DatabaseSync } from "node:sqlite";
+import { createAuthorizer, type Authorizer } from "./authorize.ts";
+import type { D1Limits } from "./limits.ts";
+
+export const PAGE_BYTES = 4096;
+/** How long to wait, blocking, for a process that had the file before. */
+const BUSY_MS = 5_000;
+
+export interface Connection {
+  db: DatabaseSync;
+  authorizer: Authorizer;
+  /** What the `meta` of an answer is made of. */
+  counters(): { changes: number; lastRowId: number; pages: number };
+  /** For what the server itself runs. */
+  exec(sql: string): void;
+}
+
+/** Opens a file so that a commit waits for the disk and so that its SQL stays within it. Throws when either cannot be had. */
+export function connect(path: string, limits: D1Limits): Connection {
+  const db = new DatabaseSync(path, {
+    timeout: BUSY_MS,
+    enableForeignKeyConstraints: true,
+    enableDoubleQuotedStringLiterals: true,
+    defensive: true,
+    limits: {
+      variableNumber: limits.parameters,
+      column: limits.columns,
+      functionArg: limits.functionArguments,
+      likePatternLength: limits.patternBytes,
+      length: limits.valueBytes,
+      attach: 0,
+    },
+  });
+  try {
+    // page_size counts only until the file has its first page; WAL with FULL makes COMMIT wait for the disk.
+    db.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = 16777216`);
+    db.exec(`pragma max_page_count = ${Math.floor(limits.databaseBytes / PAGE_BYTES)}`);
+    const mode = db.prepare("select (select * from pragma_journal_mode) as journal, (select * from pragma_synchronous) as synchronous").get()!;
+    if (mode.journal !== "wal" || mode.synchronous !== 2) throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
+    const authorizer = createAuthorizer();
+    db.setAuthorizer(authorizer.ask);
+    return { db, authorizer, counters: countersOf(db, authorizer), exec: (sql) => authorizer.trust(() => db.exec(sql)) };
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
+}
+
+/** Trusted at each step: after a schema change SQLite compiles these anew, and asks the authorizer. */
+function countersOf(db: DatabaseSync, authorizer: Authorizer) {
+  const counter = (sql: string) => authorizer.trust(() => db.prepare(sql));
+  const changes = counter("select total_changes(), last_insert_rowid()");
+  const pages = counter("pragma page_count");
+  changes.setReturnArrays(true);
+  pages.setReturnArrays(true);
+  return () =>
+    authorizer.trust(() => {
+      const [changed, lastRowId] = changes.get() as unknown as [number, number];
+      return { changes: changed, lastRowId, pages: (pages.get() as unknown as [number])[0] };
+    });
+}

@@ -1,0 +1,66 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Authorizer } from "./authorize.ts";
+import type { SqlStatement } from "./sql-tokens.ts";
+
+/** Counters of a statement that Node has and its types do not know yet. */
+export type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
+
+export interface Prepared {
+  statement: Statement;
+  parameters: (string | null)[];
+}
+
+/** Compiled statements by their SQL, the least recently used first to go. */
+export interface PreparedStatements {
+  kept(sql: string): Prepared | undefined;
+  prepare(statement: SqlStatement): Statement;
+  forget(sql: string): void;
+}
+
+const MAX_STATEMENTS = 200;
+const MAX_CHARACTERS = 1_000_000;
+
+export function createPreparedStatements({ db, authorizer }: { db: DatabaseSync; authorizer: Authorizer }): PreparedStatements {
+  // A Map keeps insertion order: what is taken out and put back is the most recently used.
+  const entries = new Map<string, Prepared>();
+  let characters = 0;
+
+  function compile(sql: string): Statement {
+    const statement = db.prepare(sql) as Statement;
+    statement.setReturnArrays(true);
+    // Plain integers above 2^53 make node:sqlite throw, when a statement with RETURNING has already written.
+    statement.setReadBigInts(true);
+    return statement;
+  }
+
+  function keep(sql: string, entry: Prepared) {
+    entries.set(sql, entry);
+    characters += sql.length;
+    for (const old of entries.keys()) {
+      if (entries.size <= MAX_STATEMENTS && (characters <= MAX_CHARACTERS || entries.size === 1)) return;
+      forget(old);
+    }
+  }
+
+  function forget(sql: string) {
+    if (entries.delete(sql)) characters -= sql.length;
+  }
+
+  return {
+    kept: (sql) => entries.get(sql),
+    forget,
+    prepare({ sql, parameters }) {
+      const found = entries.get(sql);
+      if (found) {
+        entries.delete(sql);
+        entries.set(sql, found);
+        return found.statement;
+      }
+      authorizer.sawPragma = false;
+      const statement = compile(sql);
+      // Many pragmas do their work while they are compiled: one that was kept would do nothing the next time.
+      if (!authorizer.sawPragma) keep(sql, { statement, parameters });
+      return statement;
+    },
+  };
+}

@@ -86,7 +86,17 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   async function remove(bucket: string, keys: string[]): Promise<void> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
     for (const key of keys) checkKey(key, limits);
+    if (keys.length === 1 && (await removeAlone(bucket, keys[0]!))) return;
     removal.begin(await table.remove(bucket, [...new Set(keys)], clock.now()));
+  }
+
+  /** As writeAlone(). */
+  async function removeAlone(bucket: string, key: string): Promise<boolean> {
+    const current = await table.find(bucket, key);
+    if (!current) return true;
+    if (current.upload_id !== null || !removal.atOnce || !(await table.drop(current))) return false;
+    removal.begin([{ bucket, owner: current.version, multipart: false }]);
+    return true;
   }
 
   return { head, get, put, remove };

@@ -68,7 +68,7 @@ onEveryDatabase((engine) => {
       const parts = model.uploads.reduce((sum, { state, parts: { size } }) => sum + (state === "open" ? size : 0), 0);
       const objects = [...model.objects.values()].reduce((sum, { blobs }) => sum + blobs, 0);
       assert.equal(await blobsOf(bucket), objects + parts, "nothing is left in the store but what is wanted");
-    }), { numRuns: engine.name === "sqlite" ? 40 : 8 });
+    }), { numRuns: engine.name === "sqlite" ? 25 : 5 });
   });
 });
 

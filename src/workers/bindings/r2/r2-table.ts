@@ -92,6 +92,12 @@ export function createObjectTable(db: Db) {
       return written.affected === 1;
     },
 
+    /** As swap(): deletes that version if it is still the one there. */
+    async drop({ bucket, key, version }: ObjectRow): Promise<boolean> {
+      const written = await db.write(tables().deleteFrom("r2_objects").where("bucket", "=", bucket).where("key", "=", key).where("version", "=", version));
+      return written.affected === 1;
+    },
+
     /** Writes the row in place of what is there now, which `allow` may refuse by throwing. */
     replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),

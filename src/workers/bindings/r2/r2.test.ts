@@ -1,4 +1,8 @@
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { multipartConformance } from "./multipart.conformance.ts";
 import { r2Conformance } from "./r2.conformance.ts";
 
-onEveryDatabase(r2Conformance);
+onEveryDatabase((engine) => {
+  r2Conformance(engine);
+  multipartConformance(engine);
+});

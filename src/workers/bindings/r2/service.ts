@@ -36,7 +36,7 @@ export function createR2Service(options: R2Options): R2Service {
         else if (request.method === "PUT") await write(buckets, bucket, request, response);
         else throw r2Errors.invalidArgument({ problem: `There is no ${request.method} request.` });
       } catch (err) {
-        refuse(response, translate(err, log, bucket));
+        if (!isGone(err, request)) refuse(response, translate(err, log, bucket));
       }
     },
   };
@@ -144,11 +144,10 @@ const errorHeader = (error: UserError) => ({
 /** Refusals keep their text; of what is our fault the worker learns only that it happened. */
 function translate(err: unknown, log: Log, bucket: string): UserError {
   if (err instanceof UserError && err.domain === "r2") return err;
-  if (isGone(err)) return r2Errors.internal({}, { cause: err });
   log.error({ err, bucket }, "r2: request failed");
   if (isStoreError(err) && [503, 507].includes(err.entry.http)) return r2Errors.unavailable({}, { cause: err });
   return r2Errors.internal({}, { cause: err });
 }
 
-/** The worker hung up, or its stream failed: nobody is listening any more. */
-const isGone = (err: unknown) => err instanceof Error && "code" in err && (err.code === "ECONNRESET" || err.code === "ERR_STREAM_PREMATURE_CLOSE");
+/** The worker hung up, or the stream it sends failed: nobody is listening any more. */
+const isGone = (err: unknown, request: IncomingMessage) => err === request.errored || (err instanceof Error && "code" in err && err.code === "ERR_STREAM_PREMATURE_CLOSE");

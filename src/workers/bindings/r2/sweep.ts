@@ -92,7 +92,7 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
   async function deleteUnknown(keys: string[]): Promise<number> {
     if (keys.length === 0) return 0;
     const known = await removed.known(keys.map(blobOf));
-    const unknown = keys.filter((key) => !known.has(blobOf(key)));
+    const unknown = keys.filter((key) => !known.has(blobOf(key)) && !removal.isRead(blobOf(key)));
     await store.delete(unknown);
     return unknown.length;
   }

@@ -99,6 +99,7 @@ export function createReceiver({ runtime, route, transport, spool, trace, clock,
         return results.map((one) => one.settled);
       } catch (err) {
         const refusal = refusalOf(err);
+        trace({ message: source.id, at: new Date(clock.now()), step: "rejected", detail: { from: envelope.from, to: envelope.to, ...replyOf(refusal) } });
         return envelope.to.map((rcpt) => refused(rcpt, refusal));
       } finally {
         void discardAfter(source, after, log);

@@ -130,6 +130,17 @@ test("one reply for each message, also when two are tried at once; a failed deli
   await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), { message: "message already replied to" });
 });
 
+test("a reply that went out is the only one, even if what comes after it fails", async () => {
+  const spool = await newSpool();
+  const transport = memoryTransport();
+  const live = { id: "1", message: readMessage(spool.hold(Buffer.from(`${INCOMING}\r\n`))), from: "a@sender.example", to: "b@here.example", script: "w" };
+  const { replyBuilt } = createReply({ live, transport, spool, clock, ids, onReplied: () => Promise.reject(new Error("no disk")) });
+  const mail = { from: "b@here.example", subject: "x", text: "y" };
+  await assert.rejects(replyBuilt(mail), { message: "no disk" });
+  await assert.rejects(replyBuilt(mail), { message: "message already replied to" });
+  assert.equal(transport.sent.length, 1);
+});
+
 test("a reply larger than the limit is refused while it is read", async () => {
   const { answerWith } = await setUp({ maxBytes: 2000 });
   await assert.rejects(answerWith(GOOD, { body: "x".repeat(3000) }), { code: "E_CONTENT_TOO_LARGE" });

@@ -76,7 +76,6 @@ export class StrictConnection extends SMTPConnection {
   constructor(server: SMTPConnection["_server"], socket: SMTPConnection["_socket"], options: ConstructorParameters<typeof SMTPConnection>[2], limits: ConnectionLimits) {
     super(server, socket, options);
     this.#limits = limits;
-    socket.once("close", () => clearTimeout(this.#deadline));
   }
 
   /** Whether a message is on its way in or being handled. */
@@ -104,6 +103,11 @@ export class StrictConnection extends SMTPConnection {
     parser.oncommand = (command, next) => this._onCommand(command, next);
     parser.on("error", (err) => this.send(421, `Error: ${err.message}`));
     return parser;
+  }
+
+  override _onClose(): void {
+    clearTimeout(this.#deadline);
+    super._onClose();
   }
 
   override _onCommand(command: Buffer, next?: () => void): void {

@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
+import { once } from "node:events";
+import { connect as connectTls } from "node:tls";
 import { setImmediate as tick } from "node:timers/promises";
 import { createTransport } from "nodemailer";
+import tlsOptions from "smtp-server/lib/tls-options";
 import { clock, ids, log, newSpool, rawClient, upToData } from "../mail.testing.ts";
+import type { Spool } from "../messages/spool.ts";
 import type { Envelope, Settled } from "../messages/types.ts";
 import { createSmtpListener, type SmtpLimits } from "./listener.ts";
 
@@ -13,11 +17,19 @@ interface Taken {
   raw: string;
 }
 
-async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]> } = {}) {
+async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; tls?: { key: string; cert: string }; settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]> } = {}) {
   const taken: Taken[] = [];
-  const spool = await newSpool({ maxBytes: options.limits?.messageBytes });
+  const room = await newSpool();
+  let spooled = 0;
+  async function* counted(body: AsyncIterable<Uint8Array>) {
+    for await (const chunk of body) {
+      spooled += chunk.length;
+      yield chunk;
+    }
+  }
+  const spool: Spool = { ...room, collect: (body, how) => room.collect(counted(body), how) };
   const listener = await createSmtpListener({
-    host: "127.0.0.1", port: 0, name: "mx.test", spool, clock, ids, log, limits: options.limits,
+    host: "127.0.0.1", port: 0, name: "mx.test", spool, clock, ids, log, limits: options.limits, tls: options.tls,
     async receive(envelope, source) {
       const opened = source.open();
       taken.push({ envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });
@@ -26,7 +38,7 @@ async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; s
     },
   });
   t.after(() => listener.close());
-  return { port: listener.port, listener, taken, spoolFiles: () => readdir(spool.dir) };
+  return { port: listener.port, listener, taken, spoolFiles: () => readdir(room.dir), spooledBytes: () => spooled };
 }
 
 const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");
@@ -137,7 +149,7 @@ test("pipelined commands are answered in order, also those behind a message", as
 });
 
 test("a message over the limit is dropped while it is read and refused after its end; the session goes on", async (t) => {
-  const { port, taken, spoolFiles } = await listen(t, { limits: { messageBytes: 1024 * 1024 } });
+  const { port, taken, spoolFiles, spooledBytes } = await listen(t, { limits: { messageBytes: 1024 * 1024 } });
   const client = await upToData(port);
   const line = Buffer.from(`${"x".repeat(98)}\r\n`);
   const block = Buffer.concat(Array.from({ length: 1000 }, () => line));
@@ -148,6 +160,7 @@ test("a message over the limit is dropped while it is read and refused after its
   assert.match(await client.say("NOOP\r\n"), /^250/);
   assert.equal(taken.length, 0);
   assert.deepEqual(await spoolFiles(), []);
+  assert.ok(spooledBytes() <= 1024 * 1024, "the rest of the 3 MB was not even written down");
   client.socket.destroy();
 });
 
@@ -223,15 +236,25 @@ test("a connection dropped in DATA leaves no message and no file", async (t) => 
 });
 
 test("the header section has limits: 10,000 fields pass, a megabyte without an end is refused", async (t) => {
-  const { port, taken } = await listen(t);
+  const { port, taken, spooledBytes } = await listen(t);
   const client = await upToData(port);
   assert.match(await client.say(`${"X-A: 1\r\n".repeat(10_000)}\r\nbody\r\n.\r\n`), /^250 /);
   await client.say("MAIL FROM:<a@sender.example>\r\n");
   await client.say("RCPT TO:<b@here.example>\r\n");
   await client.say("DATA\r\n");
-  assert.equal(await client.say(`X: ${`${"a".repeat(70)}\r\n `.repeat(16_000)}\r\n.\r\n`), "554 5.6.0 could not parse email: the header section is larger than 1048576 bytes");
+  const before = spooledBytes();
+  client.send(`X: ${`${"a".repeat(70)}\r\n `.repeat(16_000)}\r\n`);
+  const answer = client.reply();
+  while (spooledBytes() < before + 1024 * 1024) await tick();
+  // The limit is passed, and there is time for a whole message of another client: the refusal waits for the end of its own.
+  const other = await upToData(port);
+  assert.match(await other.say("x\r\n.\r\n"), /^250 /);
+  other.socket.destroy();
+  assert.equal(await Promise.race([answer, Promise.resolve("not yet")]), "not yet");
+  client.send(".\r\n");
+  assert.equal(await answer, "554 5.6.0 could not parse email: the header section is larger than 1048576 bytes");
   assert.match(await client.say("NOOP\r\n"), /^250 /);
-  assert.equal(taken.length, 1);
+  assert.equal(taken.length, 2);
   client.socket.destroy();
 });
 
@@ -258,6 +281,32 @@ test("addresses in any script arrive: local parts as UTF-8, domains as A-labels"
   assert.deepEqual(taken[0]!.envelope, { from: "jürgen@xn--bcher-kva.example", to: ["用户@xn--fsqu00a.example"], helo: "x", ip: "127.0.0.1", smtputf8: true });
   assert.match(taken[0]!.raw, /with UTF8SMTP id/);
   client.socket.destroy();
+});
+
+test("STARTTLS with a certificate: what was sent in the clear behind it is dropped, the same rules hold inside", async (t) => {
+  const { key, cert } = tlsOptions({}) as { key: string; cert: string };
+  const { port, taken } = await listen(t, { tls: { key, cert } });
+  const client = createTransport({ host: "127.0.0.1", port, name: "client.example", requireTLS: true, tls: { rejectUnauthorized: false } });
+  await client.sendMail({ envelope: { from: "a@sender.example", to: "b@here.example" }, raw: "A: 1\r\n\r\nbody\r\n" });
+  client.close();
+  assert.match(taken[0]!.raw, /with ESMTPS id/);
+  assert.match(taken[0]!.envelope.tls!, /^TLSv1\.[23] /);
+
+  const plain = await rawClient(port);
+  await plain.reply();
+  await plain.say("EHLO x\r\n");
+  assert.match(await plain.say("STARTTLS\r\nMAIL FROM:<evil@x.example>\r\n"), /^220 /);
+  const secure = connectTls({ socket: plain.socket, rejectUnauthorized: false });
+  await once(secure, "secureConnect");
+  secure.write("EHLO x\r\n");
+  const [ehlo] = await once(secure, "data");
+  assert.match(String(ehlo), /^250-mx\.test/);
+  assert.doesNotMatch(String(ehlo), /STARTTLS/);
+  secure.write("RCPT TO:<b@here.example>\r\n");
+  assert.match(String((await once(secure, "data"))[0]), /^503 /, "no transaction was smuggled in");
+  secure.write("NOOP\n");
+  assert.match(String((await once(secure, "data"))[0]), /^500 5\.5\.2 /);
+  secure.destroy();
 });
 
 test("one answer for several recipients loses nothing", async (t) => {

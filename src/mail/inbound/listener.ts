@@ -50,7 +50,7 @@ export interface SmtpListener {
 export async function createSmtpListener(options: SmtpListenerOptions): Promise<SmtpListener> {
   const { host, port, name = hostname(), log, tls } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const session = createSession({ ...options, name });
+  const session = createSession({ ...options, name, messageBytes: limits.messageBytes });
   let closing = false;
 
   const server = new StrictServer(limits, {

@@ -10,6 +10,8 @@ import { foldReplies } from "./fold.ts";
 
 interface Options {
   name: string;
+  /** For the text of a refusal. */
+  messageBytes: number;
   receive: (envelope: Envelope, source: MailSource) => Promise<Settled[]>;
   spool: Spool;
   clock: Pick<Clock, "now">;
@@ -18,14 +20,14 @@ interface Options {
 }
 
 /** One message of an SMTP session, from DATA to the answer. Never rejects. */
-export function createSession({ name, receive, spool, clock, ids, log }: Options) {
+export function createSession({ name, messageBytes, receive, spool, clock, ids, log }: Options) {
   async function collect(data: IncomingData, envelope: Envelope, protocol: string): Promise<MailSource> {
     const id = ids.hex();
     const [recipient, ...others] = envelope.to;
     const prefix = receivedField({ helo: envelope.helo, ip: envelope.ip, by: name, protocol, id, recipient: others.length === 0 ? recipient : undefined, at: new Date(clock.now()) });
     // The rest of a message that is refused halfway must still be read: the answer belongs after its end.
     const source = await spool.collect(data.iterator({ destroyOnReturn: false }), { id, prefix });
-    const refusal = refusalFor(data, spool);
+    const refusal = refusalFor(data, messageBytes);
     if (refusal === undefined) return source;
     await source.discard();
     throw refusal;
@@ -39,15 +41,17 @@ export function createSession({ name, receive, spool, clock, ids, log }: Options
     } catch (err) {
       if (data.errored === null && !(err instanceof UserError)) log.error({ err, ip: envelope.ip }, "smtp: a message could not be taken");
       await readToEnd(data);
-      return replyOf(refusalFor(data, spool) ?? refusalOf(err));
+      const reply = replyOf(refusalFor(data, messageBytes) ?? refusalOf(err));
+      log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: a message was refused");
+      return reply;
     }
   };
 }
 
 /** What the stream guard found. */
-function refusalFor(data: IncomingData, spool: Spool): UserError | undefined {
+function refusalFor(data: IncomingData, messageBytes: number): UserError | undefined {
   if (data.stray !== undefined) return mailErrors.strayLineEnd({ character: data.stray });
-  return data.sizeExceeded ? mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) }) : undefined;
+  return data.sizeExceeded ? mailErrors.messageTooLarge({ limit: mebibytes(messageBytes) }) : undefined;
 }
 
 function readToEnd(data: IncomingData): Promise<void> {

@@ -30,35 +30,50 @@ export function createDataReader(): DataReader {
     let to = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;
-      if (state === IN_LINE) {
-        if (byte === CR) state = AFTER_CR;
-        else if (byte === LF) stray ??= "LF";
-      } else if (state === LINE_START) {
-        if (byte === DOT) {
-          state = AFTER_DOT;
-          continue;
+      switch (state) {
+        case IN_LINE: {
+          // Nearly every octet is one inside a line: a loop of its own, without the states.
+          const from = at;
+          while (at < chunk.length && chunk[at] !== CR && chunk[at] !== LF) at++;
+          if (at > from) {
+            if (to !== from) chunk.copyWithin(to, from, at);
+            to += at - from;
+            at--;
+            continue;
+          }
+          if (byte === CR) state = AFTER_CR;
+          else stray ??= "LF";
+          break;
         }
-        state = lineByte(byte);
-      } else if (state === AFTER_CR) {
-        if (byte === LF) state = LINE_START;
-        else {
+        case LINE_START:
+          if (byte === DOT) {
+            state = AFTER_DOT;
+            continue;
+          }
+          state = lineByte(byte);
+          break;
+        case AFTER_CR:
+          if (byte === LF) state = LINE_START;
+          else {
+            stray ??= "CR";
+            state = lineByte(byte);
+          }
+          break;
+        case AFTER_DOT:
+          // RFC 5321 4.5.2: a leading dot is either the end or a stuffed one; gone it is in both cases.
+          if (byte === CR) {
+            state = AFTER_DOT_CR;
+            continue;
+          }
+          state = lineByte(byte);
+          break;
+        case AFTER_DOT_CR:
+          if (byte === LF) {
+            state = LINE_START;
+            return { content: chunk.subarray(0, to), rest: chunk.subarray(at + 1) };
+          }
           stray ??= "CR";
           state = lineByte(byte);
-        }
-      } else if (state === AFTER_DOT) {
-        // RFC 5321 4.5.2: a leading dot is either the end or a stuffed one; gone it is in both cases.
-        if (byte === CR) {
-          state = AFTER_DOT_CR;
-          continue;
-        }
-        state = lineByte(byte);
-      } else {
-        if (byte === LF) {
-          state = LINE_START;
-          return { content: chunk.subarray(0, to), rest: chunk.subarray(at + 1) };
-        }
-        stray ??= "CR";
-        state = lineByte(byte);
       }
       if (to !== at) chunk[to] = byte;
       to++;

@@ -1,18 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
+import { drain, readBody } from "./body.ts";
 
-/** Small helpers for the services that workerd speaks to over a unix socket. */
-
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) throw new BodyTooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
-}
+/** Small helpers for the services of ours that speak JSON with the code inside workerd. */
 
 export class BodyTooLarge extends Error {
   constructor(maxBytes: number) {
@@ -20,7 +10,12 @@ export class BodyTooLarge extends Error {
   }
 }
 
-export const readJson = async (request: IncomingMessage, maxBytes: number): Promise<unknown> => JSON.parse((await readBody(request, maxBytes)).toString("utf8"));
+/** Throws BodyTooLarge, with the body read to its end, when there is more of it. */
+export async function readJson(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+  const body = await readBody(request, maxBytes);
+  if (body === undefined) throw new BodyTooLarge(maxBytes);
+  return JSON.parse(body.toString("utf8"));
+}
 
 export function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const body = Buffer.from(JSON.stringify(value));
@@ -28,9 +23,13 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(body);
 }
 
-/** A refusal keeps its text and code; what is our fault is not told to the worker. */
-export function sendError(response: ServerResponse, err: unknown): void {
+/** Twice the longest message: whoever sends more than that after a refusal loses the connection. */
+const DRAIN_LIMIT = 50 * 1024 * 1024;
+
+/** A refusal keeps its text and code; what is our fault is not told to the worker. Given after the request has been read, see drain(). */
+export async function sendError(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
   if (response.headersSent) return void response.destroy();
+  await drain(request, DRAIN_LIMIT);
   if (err instanceof UserError) return sendJson(response, err.entry.http, { error: err.message, code: err.code });
   if (err instanceof BodyTooLarge) return sendJson(response, 413, { error: err.message, code: "E_CONTENT_TOO_LARGE" });
   sendJson(response, 500, { error: "internal error", code: "E_INTERNAL_SERVER_ERROR" });

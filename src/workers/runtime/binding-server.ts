@@ -42,7 +42,7 @@ export async function startBindingServer({ script, services, socket, onTail, onA
     if (handle === undefined) return void response.writeHead(403).end("no such binding");
     handle(request, response).catch((err: unknown) => {
       log.error({ err, script: script.name, binding: name }, `binding failed: ${messageOf(err)}`);
-      sendError(response, err);
+      return sendError(request, response, err);
     });
   });
 }

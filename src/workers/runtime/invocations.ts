@@ -28,6 +28,8 @@ export interface Invocations {
 
 /** After the answer, the tail is waited for this long: waitUntil() work is bounded to 30 s, and some to travel. */
 const TAIL_PATIENCE_MS = 35_000;
+/** An invocation that was cut off leaves a tail at once, or none when it had logged nothing. */
+const CUT_OFF_PATIENCE_MS = 500;
 
 interface Pending {
   record: Invocation;
@@ -82,7 +84,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
           if (!entry.tailed) entry.timer = setTimeout(() => {
             entry.tailed = true;
             finishIfOver(id, entry);
-          }, TAIL_PATIENCE_MS).unref();
+          }, outcome.outcome === "exceededWallTime" ? CUT_OFF_PATIENCE_MS : TAIL_PATIENCE_MS).unref();
           finishIfOver(id, entry);
         },
       };

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { UserError, messageOf, type Ids, type Log } from "../../kernel/index.ts";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
+import { drain } from "../bindings/body.ts";
 import { readJson, sendError, sendJson } from "../bindings/http.ts";
 import type { InboundMail, MailActions } from "./port.ts";
 
@@ -61,13 +62,16 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
     close: (token) => void live.delete(token),
     async handle(request, response) {
       const message = live.get(String(request.headers["x-reelpost-message"]));
-      if (message === undefined) return sendJson(response, 410, { error: "This message can no longer be forwarded or answered: its event has ended" });
+      if (message === undefined) {
+        await drain(request, BUILT_LIMIT);
+        return sendJson(response, 410, { error: "This message can no longer be forwarded or answered: its event has ended" });
+      }
       try {
         if (request.url === "/raw") return await sendRaw(message.mail, response);
         sendJson(response, 200, await act(message.actions, request));
       } catch (err) {
         if (!(err instanceof UserError)) log.error({ err }, `message action failed: ${messageOf(err)}`);
-        sendError(response, err);
+        await sendError(request, response, err);
       }
     },
   };

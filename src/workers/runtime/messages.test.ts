@@ -108,6 +108,12 @@ describe("a message in a worker", () => {
     });
   });
 
+  it("whose long reply is refused at once still learns why", async () => {
+    const actions: MailActions = { ...noActions, reply: () => Promise.reject(workerErrors.scriptMissing()) };
+    const outcome = await run(`await message.reply(new EmailMessage("b@example.net", "a@example.com", "x".repeat(8_000_000))).catch((error) => message.setReject(error.message))`, mailOf(), actions);
+    assert.equal(outcome.rejected, "This Worker does not exist on your account.");
+  });
+
   it("can be acted for until its waitUntil() work has ended, and no longer", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
     const outcome = await run(`globalThis.kept = message; ctx.waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then((sent) => console.log("late", sent)))`, mailOf(), actions);

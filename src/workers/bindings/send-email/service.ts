@@ -20,7 +20,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
         sendJson(response, 200, result);
       } catch (err) {
         if (!(err instanceof UserError)) log.error({ err, script: script.name, binding: binding.name }, "send failed");
-        sendError(response, err);
+        await sendError(request, response, err);
       }
     },
   };

@@ -1,0 +1,28 @@
+import type { Clock } from "../../kernel/index.ts";
+
+/** Wakes one sleeper. A ring while nobody sleeps is remembered, so that none is missed between looking and sleeping. */
+export interface Bell {
+  ring(): void;
+  /** Until the bell rings, at most `ms`. */
+  wait(ms: number): Promise<void>;
+}
+
+export function createBell(clock: Clock): Bell {
+  let rung = false;
+  let wake: (() => void) | undefined;
+  return {
+    ring() {
+      rung = true;
+      wake?.();
+    },
+    async wait(ms) {
+      if (!rung) {
+        const sleep = new AbortController();
+        wake = () => sleep.abort();
+        await clock.sleep(ms, sleep.signal).catch(() => {});
+        wake = undefined;
+      }
+      rung = false;
+    },
+  };
+}

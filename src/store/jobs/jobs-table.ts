@@ -1,0 +1,159 @@
+import { sql } from "kysely";
+import type { Db, Migration } from "../db/port.ts";
+
+export interface JobRow {
+  id: string;
+  kind: string;
+  key: string | null;
+  payload: string;
+  priority: number;
+  run_at: number;
+  status: "waiting" | "running" | "done" | "failed";
+  attempt: number;
+  max_attempts: number;
+  /** The fencing token of the claim that runs it: whoever cannot show it has lost the job. */
+  token: string | null;
+  lease_until: number | null;
+  progress: string | null;
+  error: string | null;
+  finished_at: number | null;
+}
+
+interface Tables {
+  jobs: JobRow;
+}
+
+export const jobsMigrations: readonly Migration[] = [
+  {
+    name: "jobs-001",
+    async up(db, types) {
+      await db.schema.createTable("jobs")
+        .addColumn("id", sql.raw(types.keyText), (column) => column.primaryKey())
+        .addColumn("kind", sql.raw(types.keyText), (column) => column.notNull())
+        .addColumn("key", sql.raw(types.keyText))
+        .addColumn("payload", "text", (column) => column.notNull())
+        .addColumn("priority", "integer", (column) => column.notNull())
+        .addColumn("run_at", "bigint", (column) => column.notNull())
+        .addColumn("status", "text", (column) => column.notNull())
+        .addColumn("attempt", "integer", (column) => column.notNull())
+        .addColumn("max_attempts", "integer", (column) => column.notNull())
+        .addColumn("token", "text")
+        .addColumn("lease_until", "bigint")
+        .addColumn("progress", "text")
+        .addColumn("error", "text")
+        .addColumn("finished_at", "bigint")
+        .execute();
+      await sql`create index jobs_waiting on jobs (kind, priority desc, run_at, id) where status = 'waiting'`.execute(db);
+      await sql`create unique index jobs_key on jobs (kind, key) where status = 'waiting' and key is not null`.execute(db);
+      await sql`create index jobs_running on jobs (kind, lease_until) where status = 'running'`.execute(db);
+      await sql`create index jobs_finished on jobs (status, finished_at) where finished_at is not null`.execute(db);
+    },
+  },
+];
+
+// Written into the SQL: SQLite matches a partial index only with a condition it can read, not with a parameter.
+const waiting = sql.lit("waiting" as const);
+const running = sql.lit("running" as const);
+
+/** One claim of one job. */
+export interface Held {
+  id: string;
+  token: string;
+}
+
+interface Claim {
+  token: string;
+  now: number;
+  leaseUntil: number;
+}
+
+export type JobsTable = ReturnType<typeof createJobsTable>;
+
+export function createJobsTable(db: Db) {
+  const tables = db.tables<Tables>();
+  const ids = tables.selectFrom("jobs").select("id");
+
+  /** What `wanted` selects becomes the claimer's. Claimers of the same moment get others: on PostgreSQL they skip locked rows, SQLite has one writer. */
+  async function claim(wanted: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
+    const { rows } = await db.write(
+      tables
+        // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
+        .with((cte) => cte("picked").materialized(), () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted))
+        .updateTable("jobs")
+        .set((eb) => ({ status: "running" as const, token, lease_until: leaseUntil, attempt: eb("attempt", "+", 1) }))
+        .where("id", "in", (eb) => eb.selectFrom("picked").select("id"))
+        .returningAll(),
+    );
+    return rows;
+  }
+
+  return {
+    async insert(row: JobRow): Promise<string> {
+      const { rows } = await db.write(
+        tables.insertInto("jobs").values(row)
+          .onConflict((on) => on.columns(["kind", "key"]).where("status", "=", waiting).where("key", "is not", null).doUpdateSet({
+            run_at: sql`case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end`,
+            priority: sql`case when excluded.priority > jobs.priority then excluded.priority else jobs.priority end`,
+          }))
+          .returning("id"),
+      );
+      return rows[0]!.id;
+    },
+
+    find: (id: string): Promise<JobRow | undefined> => tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
+
+    /** In the order they should run, though RETURNING does not promise one. */
+    async claimWaiting(kind: string, limit: number, by: Claim): Promise<JobRow[]> {
+      const due = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", by.now);
+      const rows = await claim(due.orderBy("priority", "desc").orderBy("run_at").orderBy("id").limit(limit), by);
+      return rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || (a.id < b.id ? -1 : 1));
+    },
+
+    claimExpired: (kind: string, limit: number, by: Claim): Promise<JobRow[]> =>
+      claim(ids.where("kind", "=", kind).where("status", "=", running).where("lease_until", "<", by.now).orderBy("lease_until").limit(limit), by),
+
+    /** A job whose last allowed attempt ended with its worker's death. */
+    async failExhausted(kind: string, now: number): Promise<void> {
+      await db.write(
+        tables.updateTable("jobs")
+          .set({ ...ended("failed", now), error: "its worker disappeared during the last attempt" })
+          .where("kind", "=", kind).where("status", "=", running).where("lease_until", "<", now).whereRef("attempt", ">=", "max_attempts"),
+      );
+    },
+
+    /** Renews every claim that still stands and returns the ids of those. */
+    async renew(held: Held[], leaseUntil: number): Promise<Set<string>> {
+      const { rows } = await db.write(
+        tables.updateTable("jobs").set({ lease_until: leaseUntil })
+          .where("id", "in", held.map(({ id }) => id)).where("token", "in", held.map(({ token }) => token)).returning("id"),
+      );
+      return new Set(rows.map(({ id }) => id));
+    },
+
+    /** True when the claim still stood. */
+    async settle({ id, token }: Held, values: Partial<JobRow>): Promise<boolean> {
+      const { affected } = await db.write(tables.updateTable("jobs").set(values).where("id", "=", id).where("token", "=", token));
+      return affected === 1;
+    },
+
+    /** The job waits again, or ends where another of the same key waits already: that one does the work. True when the claim still stood. */
+    release: (held: Held, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
+      db.transaction<Tables, boolean>(async (tx) => {
+        const mine = await tx.selectFrom("jobs").select(["kind", "key"]).where("id", "=", held.id).where("token", "=", held.token).executeTakeFirst();
+        if (!mine) return false;
+        const heir = mine.key === null ? undefined : await tx.selectFrom("jobs").select("id").where("status", "=", waiting).where("kind", "=", mine.kind).where("key", "=", mine.key).executeTakeFirst();
+        await tx.updateTable("jobs").where("id", "=", held.id)
+          .set(heir ? { ...ended("failed", now), error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}` } : { ...values, status: "waiting", token: null, lease_until: null })
+          .execute();
+        return true;
+      }),
+
+    /** Removes up to a thousand that ended before; returns how many. */
+    async forget(status: "done" | "failed", before: number): Promise<number> {
+      const old = ids.where("status", "=", status).where("finished_at", "<", before).orderBy("finished_at").limit(1000);
+      return (await db.write(tables.deleteFrom("jobs").where("id", "in", old))).affected;
+    },
+  };
+}
+
+export const ended = (status: "done" | "failed", now: number): Partial<JobRow> => ({ status, token: null, lease_until: null, finished_at: now });

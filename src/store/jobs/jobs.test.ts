@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { jobsConformance } from "./jobs.conformance.ts";
+
+onEveryDatabase(jobsConformance);

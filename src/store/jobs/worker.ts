@@ -1,0 +1,157 @@
+import { type Clock, type Ids, type Log, messageOf } from "../../kernel/index.ts";
+import { storeErrors } from "../errors.ts";
+import { createBell } from "./bell.ts";
+import { ended, type JobRow, type JobsTable } from "./jobs-table.ts";
+import { toJson } from "./json.ts";
+import { keepLeases, type Lease } from "./leases.ts";
+import type { Job, JobContext, JobWorker, WorkOptions } from "./port.ts";
+
+export interface WorkerParts {
+  table: JobsTable;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** Calls `wake` whenever a job of the kind may have come; returns the end of it. */
+  subscribe(wake: () => void): () => void;
+}
+
+interface Running extends Lease {
+  row: JobRow;
+  done: Promise<void>;
+}
+
+const DEFAULT_POLL_MS = 1_000;
+const LEAVE_BEHIND_MS = 1_000;
+const HOUR = 3_600_000;
+const KEPT_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
+
+/** Takes jobs of one kind and runs them, `concurrency` at once, until it is stopped. */
+export function startWorker(parts: WorkerParts, kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker {
+  const { table, clock, ids, log } = parts;
+  const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling } = options;
+  const running = new Set<Running>();
+  const bell = createBell(clock);
+  const stopping = new AbortController();
+  const over = new AbortController();
+  const leases = keepLeases(parts, running, leaseMs, over.signal);
+  const unsubscribe = parts.subscribe(bell.ring);
+  const taking = takeWork();
+  let stopped: Promise<void> | undefined;
+
+  async function takeWork() {
+    let nextLook = 0;
+    let nextForget = 0;
+    while (!stopping.signal.aborted) {
+      const now = clock.now();
+      try {
+        if (now >= nextForget) {
+          await forgetOld();
+          nextForget = now + HOUR;
+        }
+        if (now >= nextLook && running.size < concurrency) {
+          await table.failExhausted(kind, now);
+          await take(table.claimExpired);
+          nextLook = now + Math.min(pollMs, leaseMs / 3);
+        }
+        if (running.size < concurrency) await take(table.claimWaiting);
+      } catch (err) {
+        log.error({ err, kind }, "jobs: could not look for work");
+      }
+      await bell.wait(pollMs);
+    }
+  }
+
+  async function take(claim: JobsTable["claimWaiting"]) {
+    const now = clock.now();
+    const token = ids.hex();
+    const until = now + leaseMs;
+    for (const row of await claim(kind, concurrency - running.size, { token, now, leaseUntil: until })) {
+      const entry: Running = { id: row.id, token, row, until, lost: false, controller: new AbortController(), done: Promise.resolve() };
+      running.add(entry);
+      entry.done = runOne(entry).finally(() => {
+        running.delete(entry);
+        bell.ring();
+      });
+    }
+  }
+
+  async function runOne(entry: Running): Promise<void> {
+    const { id, controller, row: { attempt, payload } } = entry;
+    let failure: { reason: unknown } | undefined;
+    try {
+      // Claimed in the very moment of the stop.
+      if (stopping.signal.aborted) controller.abort(new Error("the worker stops"));
+      controller.signal.throwIfAborted();
+      await run({ id, kind, payload: JSON.parse(payload), attempt }, { signal: controller.signal, progress: (value) => progress(entry, value) });
+    } catch (reason) {
+      failure = { reason };
+    }
+    try {
+      if (!(await insist(entry, () => conclude(entry, failure)))) log.warn({ job: id, kind, attempt }, "jobs: the lease was lost before the job ended, so its outcome does not count");
+    } catch (err) {
+      log.error({ err, job: id, kind, attempt }, "jobs: the outcome could not be written, the job will run again");
+    }
+  }
+
+  function conclude(entry: Running, failure: { reason: unknown } | undefined): Promise<boolean> {
+    const now = clock.now();
+    const { attempt, max_attempts: most, error: before } = entry.row;
+    if (!failure) return table.settle(entry, { ...ended("done", now), error: null });
+    if (stopping.signal.aborted && entry.controller.signal.aborted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: before });
+    const error = messageOf(failure.reason).replaceAll("\0", "").slice(0, 2000);
+    if (attempt < most) return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
+    log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: the last attempt failed");
+    return table.settle(entry, { ...ended("failed", now), error });
+  }
+
+  /** Writes although the database may be away for a while; as long as the lease stands. */
+  async function insist(entry: Running, write: () => Promise<boolean>): Promise<boolean> {
+    while (!entry.lost) {
+      try {
+        return await write();
+      } catch (err) {
+        if (over.signal.aborted) throw err;
+        log.warn({ err, job: entry.id, kind }, "jobs: the outcome could not be written yet");
+        await clock.sleep(Math.min(pollMs, leaseMs / 3), over.signal).catch(() => {});
+      }
+    }
+    return false;
+  }
+
+  async function progress(entry: Running, value: unknown): Promise<void> {
+    const text = toJson(value);
+    if (text === undefined) throw storeErrors.badJob({ kind, reason: "its progress is not JSON" });
+    if (!entry.lost && (await table.settle(entry, { progress: text }))) return;
+    leases.lose(entry);
+    throw storeErrors.leaseLost({ id: entry.id });
+  }
+
+  async function forgetOld() {
+    for (const status of ["done", "failed"] as const) while ((await table.forget(status, clock.now() - KEPT_MS[status])) === 1000);
+  }
+
+  async function stop(graceMs: number) {
+    stopping.abort();
+    unsubscribe();
+    bell.ring();
+    await taking;
+    await finish(graceMs);
+    for (const { controller } of running) controller.abort(new Error("the worker stops"));
+    await finish(LEAVE_BEHIND_MS);
+    over.abort();
+    for (const { id } of running) log.warn({ job: id, kind }, "jobs: left behind a job that ignores the stop; it runs again when its lease ends");
+  }
+
+  async function finish(ms: number) {
+    if (ms <= 0 || running.size === 0) return;
+    const late = new AbortController();
+    const allDone = Promise.all([...running].map(({ done }) => done));
+    await Promise.race([allDone, clock.sleep(ms, late.signal).catch(() => {})]);
+    late.abort();
+  }
+
+  return { stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)) };
+}
+
+/** 1 s, 2 s, 4 s ... 1 h, each shortened by chance to between half and all of it. */
+const doubling = (attempt: number) => Math.min(HOUR, 1000 * 2 ** Math.min(attempt - 1, 30)) * (0.5 + Math.random() / 2);

@@ -43,10 +43,10 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       const range = resolveRange(wanted, row.size);
       const body = await contents.open(row, range);
       if (body) return { object: r2Object(row), range, body };
-      if (row.version === missing) break;
+      if (row.version === missing) throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missing}, are missing`);
       missing = row.version;
     }
-    throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missing}, are missing`);
+    throw r2Errors.unavailable();
   }
 
   async function put(bucket: string, key: string, body: Body, options: PutOptions = {}): Promise<R2Object> {

@@ -7,7 +7,7 @@ import type { BindingService } from "../service.ts";
 import { createR2Buckets, type R2Buckets, type R2Options } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
 import { createRequestBody, type RequestBody } from "./request-body.ts";
-import { conditionsOf, encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
+import { encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
 
 export interface R2Service extends BindingService<Extract<Binding, { type: "r2_bucket" }>> {
   /** The same buckets for everyone else. */
@@ -18,7 +18,6 @@ export interface R2Service extends BindingService<Extract<Binding, { type: "r2_b
 const MAX_METADATA_BYTES = 8 * 1024 * 1024;
 /** A body we refuse is read to its end up to here, so that the refusal arrives; a longer one loses its connection. */
 const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
-
 /** Up to here an object goes out in one piece with its metadata. */
 const SMALL = 64 * 1024;
 
@@ -36,7 +35,8 @@ export function createR2Service(options: R2Options): R2Service {
         else if (request.method === "PUT") await write(buckets, bucket, request, response);
         else throw r2Errors.invalidArgument({ problem: `There is no ${request.method} request.` });
       } catch (err) {
-        if (!isGone(err, request)) refuse(response, translate(err, log, bucket));
+        if (isGone(err, request)) response.destroy();
+        else refuse(response, translate(err, log, bucket));
       }
     },
   };
@@ -62,11 +62,13 @@ async function read(buckets: R2Buckets, bucket: string, request: IncomingMessage
 }
 
 async function get(buckets: R2Buckets, bucket: string, wanted: RequestOf<"get">, response: ServerResponse): Promise<void> {
-  const found = await buckets.get(bucket, wanted.object, { onlyIf: conditionsOf(wanted), range: rangeOf(wanted) });
+  const found = await buckets.get(bucket, wanted.object, { onlyIf: wanted.onlyIf, range: rangeOf(wanted) });
   if (!found) throw r2Errors.noSuchKey();
-  const head = Buffer.from(JSON.stringify(encodeObject(found.object, found.range)));
+  const metadata = encodeObject(found.object, found.range);
   // workerd takes this status for "the object without its body", and needs the metadata with it.
-  if (!found.body) return answer(response, 412, encodeObject(found.object, found.range), errorHeader(r2Errors.preconditionFailed()));
+  if (!found.body) return answer(response, 412, metadata, errorHeader(r2Errors.preconditionFailed()));
+
+  const head = Buffer.from(JSON.stringify(metadata));
   const headers = { "cf-r2-metadata-size": head.length, "content-length": head.length + found.range.length };
   if (found.range.length <= SMALL) {
     const bytes = (await found.body.toArray()) as Buffer[];
@@ -102,7 +104,7 @@ async function change(buckets: R2Buckets, bucket: string, wanted: R2Request, bod
   switch (wanted.method) {
     case "put": {
       const { md5, sha1, sha256, sha384, sha512 } = wanted;
-      const options = { ...metadataOf(wanted), onlyIf: conditionsOf(wanted), checksums: { md5, sha1, sha256, sha384, sha512 }, size };
+      const options = { ...metadataOf(wanted), onlyIf: wanted.onlyIf, checksums: { md5, sha1, sha256, sha384, sha512 }, size };
       return encodeObject(await buckets.put(bucket, wanted.object, body.rest(), options));
     }
     case "delete":

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { r2Errors } from "./errors.ts";
-import type { ByteRange, Conditions, HttpMetadata, ListedObject, Metadata, Page, WantedRange } from "./object.ts";
+import type { ByteRange, HttpMetadata, ListedObject, Metadata, Page, WantedRange } from "./object.ts";
 
 /**
  * The JSON of workerd's R2 binding: Cap'n Proto messages (r2-api.capnp) as its JSON codec writes them.
@@ -10,6 +10,7 @@ const uint64 = z.union([z.number().nonnegative(), z.string().regex(/^\d{1,20}$/)
 /** Milliseconds since the epoch; a time before 1970 arrives wrapped around. */
 const time = z.union([z.number().int().nonnegative(), z.string().regex(/^\d{1,20}$/)]).transform((value) => new Date(Number(BigInt.asIntN(64, BigInt(value)))));
 const object = z.string();
+const uploadId = z.string();
 const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/i).transform((value) => value.toLowerCase());
 const base64 = z.base64().transform((value) => Buffer.from(value, "base64").toString("hex"));
 
@@ -46,7 +47,16 @@ const request = z.discriminatedUnion("method", [
     onlyIf: conditions.optional(),
     ssec: metadata.ssec,
   }),
-  z.object({ method: z.literal("put"), object, ...metadata, onlyIf: conditions.optional(), md5: base64.optional(), sha1: hex.optional(), sha256: hex.optional(), sha384: hex.optional(), sha512: hex.optional() }),
+  z.object({
+    method: z.literal("put"), object, ...metadata,
+    onlyIf: conditions.optional(),
+    // Base64 here, hex there: so says the schema.
+    md5: base64.optional(),
+    sha1: hex.optional(),
+    sha256: hex.optional(),
+    sha384: hex.optional(),
+    sha512: hex.optional(),
+  }),
   z.object({
     method: z.literal("list"),
     limit: z.number().optional(),
@@ -58,9 +68,9 @@ const request = z.discriminatedUnion("method", [
   }),
   z.object({ method: z.literal("delete"), object: z.string().optional(), objects: z.array(z.string()).optional() }),
   z.object({ method: z.literal("createMultipartUpload"), object, ...metadata }),
-  z.object({ method: z.literal("uploadPart"), object, uploadId: z.string(), partNumber: z.number(), ssec: metadata.ssec }),
-  z.object({ method: z.literal("completeMultipartUpload"), object, uploadId: z.string(), parts: z.array(z.object({ etag: z.string(), part: z.number() })) }),
-  z.object({ method: z.literal("abortMultipartUpload"), object, uploadId: z.string() }),
+  z.object({ method: z.literal("uploadPart"), object, uploadId, partNumber: z.number(), ssec: metadata.ssec }),
+  z.object({ method: z.literal("completeMultipartUpload"), object, uploadId, parts: z.array(z.object({ etag: z.string(), part: z.number() })) }),
+  z.object({ method: z.literal("abortMultipartUpload"), object, uploadId }),
 ]);
 
 export type R2Request = z.infer<typeof request>;
@@ -83,13 +93,18 @@ function parseJson(json: string): unknown {
   }
 }
 
-export const metadataOf = ({ httpFields, customFields, storageClass }: { httpFields?: HttpMetadata; customFields?: { k: string; v: string }[]; storageClass?: string }): Metadata => ({
+interface MetadataFields {
+  httpFields?: HttpMetadata;
+  customFields?: { k: string; v: string }[];
+  storageClass?: string;
+}
+
+/** The storage class is whatever the worker said: it is checked where the object is stored. */
+export const metadataOf = ({ httpFields, customFields, storageClass }: MetadataFields): Metadata => ({
   httpMetadata: httpFields,
   customMetadata: customFields && Object.fromEntries(customFields.map(({ k, v }) => [k, v])),
   storageClass: storageClass as Metadata["storageClass"],
 });
-
-export const conditionsOf = ({ onlyIf }: { onlyIf?: Conditions }): Conditions | undefined => onlyIf;
 
 export function rangeOf({ range, rangeHeader }: RequestOf<"get">): WantedRange | undefined {
   if (rangeHeader !== undefined) return { header: rangeHeader };
@@ -105,12 +120,14 @@ export const encodeObject = (object: ListedObject, range?: ByteRange) => ({
   etag: object.etag,
   uploaded: String(object.uploaded.getTime()),
   storageClass: object.storageClass,
-  httpFields: object.httpMetadata && { ...object.httpMetadata, cacheExpiry: object.httpMetadata.cacheExpiry && String(BigInt.asUintN(64, BigInt(object.httpMetadata.cacheExpiry.getTime()))) },
+  httpFields: object.httpMetadata && encodeHttpFields(object.httpMetadata),
   customFields: object.customMetadata && Object.entries(object.customMetadata).map(([k, v]) => ({ k, v })),
   range: range && { offset: String(range.offset), length: String(range.length) },
   // R2Checksums names its fields by number.
   checksums: { 0: object.checksums.md5, 1: object.checksums.sha1, 2: object.checksums.sha256, 3: object.checksums.sha384, 4: object.checksums.sha512 },
 });
+
+const encodeHttpFields = ({ cacheExpiry, ...texts }: HttpMetadata) => ({ ...texts, cacheExpiry: cacheExpiry && String(BigInt.asUintN(64, BigInt(cacheExpiry.getTime()))) });
 
 /** As R2ListResponse. */
 export const encodePage = ({ objects, delimitedPrefixes, cursor }: Page) => ({

@@ -10,7 +10,7 @@ export default {
       case "throw": throw new RangeError("thrown on purpose");
       case "throw nothing": throw undefined;
       case "loop": for (;;);
-      case "heap": { const all = []; for (;;) all.push(new Array(100_000).fill({})); }
+      case "heap": { const all = []; for (;;) all.push(new Array(1000).fill(Math.random())); }
       case "buffers": { const all = []; for (;;) { all.push(new Uint8Array(8 << 20).fill(1)); await scheduler.wait(1); } }
       case "never": return new Promise(() => {});
       case "slow": return scheduler.wait(60_000);
@@ -27,22 +27,22 @@ describe("workers that misbehave", () => {
   let server: TestServer;
   before(async () => {
     const folder = await makeProject(scope, { "src/index.ts": BAD, "good/index.js": GOOD, "good/wrangler.jsonc": JSON.stringify({ name: "good", main: "index.js", compatibility_date: "2026-10-01" }) }, { name: "bad" });
-    server = await serve(scope, folder, { configs: ["wrangler.jsonc", "good/wrangler.jsonc"], limits: { runtime: { cpuMs: 800, emailWallMs: 1500, heapMb: 48, rssMb: 256 } } });
+    server = await serve(scope, folder, { configs: ["wrangler.jsonc", "good/wrangler.jsonc"], limits: { runtime: { cpuMs: 700, emailWallMs: 4000, heapMb: 64, rssMb: 256 } } });
   });
   after(scope.close);
 
   /** Sends the message, and meanwhile asks the other worker again and again. */
   async function misbehave(subject: string) {
-    let over = false;
+    const flight = { over: false };
     const started = performance.now();
-    const answer = server.post(message({ Subject: subject }), `from=a@example.com&to=${encodeURIComponent(subject)}@bad.example&format=json`).finally(() => (over = true));
+    const answer = server.post(message({ Subject: subject }), `from=a@example.com&to=${encodeURIComponent(subject)}@bad.example&format=json`).finally(() => (flight.over = true));
     let slowest = 0;
     do {
       const asked = performance.now();
       const response = await fetch(`${server.url}/cdn-cgi/worker/good/`);
       assert.equal(await response.text(), "good");
       slowest = Math.max(slowest, performance.now() - asked);
-    } while (!over);
+    } while (!flight.over);
     const { status, text } = await answer;
     const event = await server.event((e) => isEmail(e) && e.to === `${subject}@bad.example`);
     assert.ok(isEmail(event));
@@ -69,16 +69,15 @@ describe("workers that misbehave", () => {
       assert.match(body.x_exception!.message, text);
       assert.match(event.outcome, outcome);
       assert.match(event.exceptions[0]!.message, text);
-      assert.ok(slowest < 1500, `the other worker took ${slowest} ms`);
-      assert.ok(took < 8000, `it took ${took} ms`);
+      assert.ok(slowest < 2500, `the other worker took ${slowest} ms`);
+      assert.ok(took < 15_000, `it took ${took} ms`);
       assert.equal((await server.post(message(), "from=a@example.com&to=after@bad.example")).status, 200);
     });
   }
 
   it("tells of a rejection that nobody caught", async () => {
-    const { status, event } = await misbehave("rejection");
-    assert.equal(status, 200);
-    assert.match(JSON.stringify([event.exceptions, event.logs]), /nobody caught this/);
+    assert.equal((await misbehave("rejection")).status, 200);
+    await server.event((event) => JSON.stringify(event).includes("nobody caught this"));
   });
 
   it("leaves the message with an SMTP client: a killed handler is a temporary failure", async (t) => {

@@ -120,11 +120,11 @@ describe("rebuilding on change", () => {
     const folder = await makeProject(t, { "src/index.ts": worker(0) }, { kv_namespaces: [{ binding: "KV", id: "numbers" }] });
     const server = await serve(t, folder);
     const client = mailer(t, server, { pool: true, maxConnections: 2, maxMessages: Infinity });
-    let changing = true;
+    const load = { on: true };
     const sent: string[] = [];
     const senders = [0, 1, 2, 3, 4, 5].map(async (lane) => {
       // One page of a KV list has 1000 keys.
-      for (let i = 0; changing && i < 1000; i++) {
+      for (let i = 0; load.on && i < 1000; i++) {
         const number = `${lane}-${i}`;
         if (lane < 4) {
           const { status, text } = await server.post(message({ "X-Number": number }));
@@ -140,7 +140,7 @@ describe("rebuilding on change", () => {
       await writeProjectFile(folder, "src/index.ts", worker(version));
       await built;
     }
-    changing = false;
+    load.on = false;
     await Promise.all(senders);
 
     const stored: string[] = [];

@@ -11,9 +11,6 @@ export function completionScript(shell: (typeof SHELLS)[number], commands: reado
 const optionsOf = (command: Command | undefined) => Object.entries({ ...command?.options, ...COMMON_OPTIONS } as Record<string, Option>).filter(([, { hidden }]) => hidden !== true);
 const spellings = ([name, { short }]: [string, Option]) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
 
-/** What a command's first argument may be, or undefined for "look at the files". */
-const firstChoices = ({ arguments: args }: Command) => args?.[0]?.choices;
-
 function bash(commands: readonly Command[]): string {
   const cases = commands.map((command) => {
     const flags = optionsOf(command).flatMap(spellings).join(" ");
@@ -81,13 +78,20 @@ const zsh = (commands: readonly Command[]) => `autoload -U +X bashcompinit && ba
 
 function fish(commands: readonly Command[]): string {
   const quote = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", String.raw`\'`)}'`;
-  const value = ({ type, choices, complete }: Option) => (type === "boolean" ? "" : choices !== undefined ? ` -x -a ${quote(choices.join(" "))}` : complete === "directory" ? " -x -a '(__fish_complete_directories)'" : complete === "file" ? " -r -F" : " -x");
+  const value = ({ type, choices, complete }: Option) => {
+    if (type === "boolean") return "";
+    if (choices !== undefined) return ` -x -a ${quote(choices.join(" "))}`;
+    return complete === "directory" ? " -x -a '(__fish_complete_directories)'" : complete === "file" ? " -r -F" : " -x";
+  };
   const lines = commands.flatMap((command) => {
     const seen = command.name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`).join("; and ");
     return [
       `complete -c reelpost -n __fish_use_subcommand -a ${quote(command.name)} -d ${quote(command.summary)}`,
-      ...optionsOf(command).map(([name, option]) => `complete -c reelpost -n ${quote(seen)} -l ${name}${option.short === undefined ? "" : ` -s ${option.short}`}${value(option)} -d ${quote(option.summary)}`),
-      ...(firstChoices(command) === undefined ? [] : [`complete -c reelpost -n ${quote(seen)} -a ${quote(firstChoices(command)!.join(" "))}`]),
+      ...optionsOf(command).map(([name, option]) => {
+        const short = option.short === undefined ? "" : ` -s ${option.short}`;
+        return `complete -c reelpost -n ${quote(seen)} -l ${name}${short}${value(option)} -d ${quote(option.summary)}`;
+      }),
+      ...(command.arguments?.[0]?.choices ?? []).map((choice) => `complete -c reelpost -n ${quote(seen)} -a ${quote(choice)}`),
     ];
   });
   return ["# fish completion for reelpost", "complete -c reelpost -f", ...lines].join("\n");

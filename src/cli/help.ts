@@ -19,7 +19,8 @@ export function groupHelp(words: readonly string[], commands: readonly Command[]
 
 export function commandHelp(command: Command, screen: Screen): string {
   const { description, arguments: args = [], examples } = command;
-  const sections = [upperFirst(`${command.summary}.`), ...(description === undefined ? [] : description.split("\n\n").map((paragraph) => wrap(paragraph.replaceAll(/\s+/g, " ").trim(), screen.width).join("\n"))), section("Usage", [`  ${usageLine(command)}`], screen)];
+  const paragraphs = description === undefined ? [] : description.split("\n\n").map((paragraph) => wrap(paragraph, screen.width).join("\n"));
+  const sections = [upperFirst(`${command.summary}.`), ...paragraphs, section("Usage", [`  ${usageLine(command)}`], screen)];
   if (args.length > 0) sections.push(section("Arguments", table(args.map((argument) => [place(argument), argumentSummary(argument)]), screen), screen));
   sections.push(section("Options", optionTable({ ...command.options, ...COMMON_OPTIONS }, screen), screen));
   if (examples.length > 0) sections.push(section("Examples", examples.flatMap(([line, what]) => [`  ${line}`, `      ${what}`]), screen));
@@ -45,7 +46,11 @@ function flags(name: string, { type, short, placeholder }: Option): string {
 }
 
 function optionSummary({ summary, choices, defaultText, multiple }: Option): string {
-  const notes = [choices === undefined ? undefined : `one of ${choices.join(", ")}`, multiple === true ? "may be repeated" : undefined, defaultText === undefined ? undefined : `default ${defaultText}`].filter((note) => note !== undefined);
+  const notes = [
+    choices === undefined ? undefined : `one of ${choices.join(", ")}`,
+    multiple === true ? "may be repeated" : undefined,
+    defaultText === undefined ? undefined : `default ${defaultText}`,
+  ].filter((note) => note !== undefined);
   return notes.length === 0 ? summary : `${summary} (${notes.join("; ")})`;
 }
 
@@ -60,7 +65,7 @@ function table(rows: readonly (readonly [string, string])[], { width }: Screen):
 
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const word of text.trim().split(/\s+/)) {
     const last = lines.at(-1);
     if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);

@@ -43,7 +43,7 @@ test("commands of several words", () => {
 test("every error of a line is told, with what to type", () => {
   assert.deepEqual(errors(""), []);
   assert.deepEqual(errors("sevre"), ['There is no command "sevre". Did you mean `serve`?']);
-  assert.deepEqual(errors("quark"), ['There is no command "quark". There are: serve, key put, key list']);
+  assert.deepEqual(errors("quark"), ['There is no command "quark". Commands: serve, key put, key list. Run `reelpost --help`.']);
   assert.deepEqual(errors("serve"), ["The command needs <dir>: the folder. Usage: reelpost serve <dir> [mode] [options]"]);
   assert.deepEqual(errors("serve a slw more"), ['"more" is one argument too many. Usage: reelpost serve <dir> [mode] [options]', '"slw" is not a value for <mode>. Did you mean "slow"? Choose one of fast, slow.']);
   assert.deepEqual(errors("serve a --prot 1"), ["There is no option --prot of `reelpost serve`. Did you mean --port?"]);

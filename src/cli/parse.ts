@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { suggestion } from "../kernel/config/index.ts";
+import { nearest } from "../kernel/config/index.ts";
 import type { UserError } from "../kernel/index.ts";
 import { COMMON_OPTIONS, type Command, type Option, type Options } from "./command.ts";
 import { usageErrors } from "./errors.ts";
@@ -22,7 +22,11 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const positionals = tokens.filter((token) => token.kind === "positional").map(({ value }) => value);
   const { command, words } = chooseCommand(positionals, commands);
   const args = positionals.slice(words.length);
-  if (command === undefined) return { command, words, values: readOptions(tokens, COMMON_OPTIONS, words).values, args, errors: wants(tokens, "help") || wants(tokens, "version") || args.length === 0 ? [] : [noSuchCommand([...words, args[0]!], commands)] };
+  if (command === undefined) {
+    const asksForNone = args.length === 0 || wants(tokens, "help") || wants(tokens, "version");
+    const errors = asksForNone ? [] : [noSuchCommand([...words, args[0]!], commands)];
+    return { command, words, values: readOptions(tokens, COMMON_OPTIONS, words).values, args, errors };
+  }
   const options: Options = { ...COMMON_OPTIONS, ...command.options };
   const { values, errors } = readOptions(tokens, options, words);
   // What follows an unknown option may be its value: then the arguments cannot be counted.
@@ -44,8 +48,8 @@ function chooseCommand(positionals: readonly string[], commands: readonly Comman
 function noSuchCommand(words: readonly string[], commands: readonly Command[]): UserError {
   const name = words.join(" ");
   const names = commands.filter(({ hidden }) => hidden !== true).map((command) => command.name);
-  const hint = suggestion(name, names);
-  return usageErrors.unknownCommand({ name, fix: hint === undefined ? "Run `reelpost --help` for the list." : upperFirst(hint.replaceAll('"', "`").replace("known:", "There are:")) });
+  const near = nearest(name, names);
+  return usageErrors.unknownCommand({ name, fix: near === undefined ? `Commands: ${names.join(", ")}. Run \`reelpost --help\`.` : `Did you mean \`${near}\`?` });
 }
 
 /** Union of every command's options: parseArgs must know which of them take a value before the command is known. */
@@ -53,7 +57,13 @@ function allOptions(commands: readonly Command[]): Options {
   return Object.assign({}, ...commands.map(({ options }) => options), COMMON_OPTIONS) as Options;
 }
 
-const shapes = (options: Options) => Object.fromEntries(Object.entries(options).map(([name, { type, short, multiple }]) => [name, { type: type === "boolean" ? ("boolean" as const) : ("string" as const), ...(short === undefined ? {} : { short }), ...(multiple === undefined ? {} : { multiple }) }]));
+/** As parseArgs wants them: to it a number is a string. */
+function shapes(options: Options): NonNullable<Parameters<typeof parseArgs>[0]>["options"] {
+  return Object.fromEntries(Object.entries(options).map(([name, { type, short, multiple = false }]) => {
+    const kind: "boolean" | "string" = type === "boolean" ? "boolean" : "string";
+    return [name, { type: kind, multiple, ...(short !== undefined && { short }) }];
+  }));
+}
 
 type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
 const wants = (tokens: readonly Token[], name: string) => tokens.some((token) => token.kind === "option" && token.name === name);
@@ -79,8 +89,8 @@ function readOptions(tokens: readonly Token[], options: Options, words: readonly
 }
 
 function unknownOption(option: string, options: Options, words: readonly string[]): UserError {
-  const hint = suggestion(option.replace(/^-+/, ""), Object.entries(options).flatMap(([name, { hidden }]) => (hidden === true ? [] : [name])));
-  const near = /"(.+)"/.exec(hint ?? "")?.[1];
+  const shown = Object.entries(options).flatMap(([name, { hidden }]) => (hidden === true ? [] : [name]));
+  const near = nearest(option.replace(/^-+/, ""), shown);
   const of = words.length === 0 ? "" : ` of \`reelpost ${words.join(" ")}\``;
   const help = ["reelpost", ...words, "--help"].join(" ");
   return usageErrors.unknownOption({ option, of, fix: near === undefined ? `Run \`${help}\` for the list.` : `Did you mean --${near}?` });
@@ -96,10 +106,14 @@ function readValue(known: Option, name: string, option: string, value: string | 
   if (known.type === "string") return { value };
   const number = Number(value);
   const [min, max] = [known.min ?? 0, known.max ?? Number.MAX_SAFE_INTEGER];
-  return /^\d+$/.test(value) && number >= min && number <= max ? { value: number } : wrong(known.max === undefined ? `Give a whole number from ${min}.` : `Give a whole number from ${min} to ${max}.`);
+  if (/^\d+$/.test(value) && number >= min && number <= max) return { value: number };
+  return wrong(`Give a whole number from ${min}${known.max === undefined ? "" : ` to ${max}`}.`);
 }
 
-const choiceFix = (value: string, choices: readonly string[]) => `${upperFirst(suggestion(value, choices) ?? "")} Choose one of ${choices.join(", ")}.`.replace(/^Known: .*?(?= Choose)/, "").trim();
+function choiceFix(value: string, choices: readonly string[]): string {
+  const near = nearest(value, choices);
+  return `${near === undefined ? "" : `Did you mean "${near}"? `}Choose one of ${choices.join(", ")}.`;
+}
 
 function checkArguments(command: Command, args: readonly string[]): UserError[] {
   const wanted = command.arguments ?? [];
@@ -112,5 +126,3 @@ function checkArguments(command: Command, args: readonly string[]): UserError[] 
   });
   return [...missing, ...unwanted, ...wrong];
 }
-
-const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

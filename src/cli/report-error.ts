@@ -7,8 +7,9 @@ type Told = Pick<Surroundings, "json" | "stdout" | "stderr" | "version">;
 
 /** Tells what went wrong: to people on stderr (what, why, how to fix), to machines as JSON on stdout. Returns the exit code. */
 export function reportError(thrown: unknown, { json, stdout, stderr, version }: Told): number {
-  const errors = thrown instanceof AggregateError && thrown.errors.every((error) => error instanceof UserError) ? (thrown.errors as UserError[]) : thrown instanceof UserError ? [thrown] : undefined;
-  if (errors === undefined) return reportFault(thrown, { json, stdout, stderr, version });
+  const all: unknown[] = thrown instanceof AggregateError ? thrown.errors : [thrown];
+  const errors = all.filter((error) => error instanceof UserError);
+  if (errors.length < all.length) return reportFault(thrown, { json, stdout, stderr, version });
   if (json) stdout.line(JSON.stringify(errors.length === 1 ? { error: errorJson(errors[0]!) } : { errors: errors.map(errorJson) }));
   else for (const error of errors) stderr.line(errorText(error, stderr.colour));
   return errors.every(({ domain }) => domain === "usage") ? EXIT.usage : EXIT.failed;

@@ -33,7 +33,8 @@ export async function runCommandLine({ argv, commands, version, ...world }: RunO
   };
   const { stdout, json } = surroundings;
   try {
-    if (values.help === true || (command === undefined && errors.length === 0 && values.version !== true)) stdout.line(command === undefined ? groupHelp(words, commands, stdout) : commandHelp(command, stdout));
+    const wantsHelp = values.help === true || (command === undefined && errors.length === 0 && values.version !== true);
+    if (wantsHelp) stdout.line(command === undefined ? groupHelp(words, commands, stdout) : commandHelp(command, stdout));
     else if (values.version === true) stdout.line(json ? JSON.stringify({ version }) : version);
     else if (errors.length > 0) throw errors.length === 1 ? errors[0]! : new AggregateError(errors);
     else return (await command!.run(values as Values<Options>, args, surroundings)) ?? 0;

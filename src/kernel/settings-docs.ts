@@ -16,6 +16,9 @@ export function settingsExample(): string {
   return `{\n${parts.join(",\n")}\n}\n`;
 }
 
+const INTRODUCTION = `Settings stand in a file (JSON with comments, or TOML) and in environment variables. A variable goes before the file, an option of
+the command line before both. A list in a variable is written with commas.`;
+
 /** The page of the manual, in Markdown. */
 export function settingsPage(): string {
   const row = (field: SettingField) => `| \`${field.path.join(".")}\` | ${field.description}.${choicesOf(field)} | \`${JSON.stringify(field.preset)}\` | \`${field.variable}\` |`;
@@ -24,7 +27,7 @@ export function settingsPage(): string {
     const head = name === "" ? [] : [`## ${name}`, "", `${description}.`, ""];
     return [...head, "| setting | what it does | default | variable |", "|---|---|---|---|", ...fields.map(row), ""];
   });
-  return ["# Settings", "", "Settings stand in a file (JSON with comments, or TOML) and in environment variables. A variable goes before the file, an option of the command line before both. A list in a variable is written with commas.", "", ...tables].join("\n");
+  return ["# Settings", "", INTRODUCTION, "", ...tables].join("\n");
 }
 
 const choicesOf = ({ choices }: SettingField) => (choices === undefined ? "" : ` One of ${choices.join(", ")}.`);

@@ -34,7 +34,11 @@ export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGrou
   for (const name of Object.keys(schema.shape)) {
     const inner = unwrap(schema.shape[name]) as z.ZodObject;
     if (inner.def.type !== "object") single.fields.push(fieldAt(schema, [name], preset[name]));
-    else groups.push({ name, description: metaAt(schema, [name]).description ?? "", fields: Object.keys(inner.shape).map((field) => fieldAt(schema, [name, field], (preset[name] as Record<string, unknown>)[field])) });
+    else {
+      const presets = preset[name] as Record<string, unknown>;
+      const fields = Object.keys(inner.shape).map((field) => fieldAt(schema, [name, field], presets[field]));
+      groups.push({ name, description: metaAt(schema, [name]).description ?? "", fields });
+    }
   }
   return groups;
 }
@@ -42,9 +46,15 @@ export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGrou
 function fieldAt(schema: z.ZodObject, path: string[], preset: unknown): SettingField {
   const { description = "", example = preset }: FieldMeta = metaAt(schema, path);
   const bare = unwrap(path.reduce<z.ZodType>((around, name) => (unwrap(around) as z.ZodObject).shape[name]!, schema))!;
-  const def = bare.def as { type: string; element?: z.ZodType; entries?: Record<string, string> };
-  const kind = def.type === "array" ? (unwrap(def.element)!.def.type === "number" ? "list of numbers" : "list of strings") : def.type === "number" ? "number" : def.type === "boolean" ? "boolean" : "string";
-  return { path, variable: PREFIX + path.join("_").toUpperCase(), kind, ...(def.entries === undefined ? {} : { choices: Object.values(def.entries) }), preset, description, example };
+  const { entries } = bare.def as { entries?: Record<string, string> };
+  const choices = entries === undefined ? {} : { choices: Object.values(entries) };
+  return { path, variable: PREFIX + path.join("_").toUpperCase(), kind: kindOf(bare), ...choices, preset, description, example };
+}
+
+function kindOf(schema: z.ZodType): SettingField["kind"] {
+  const { type, element } = schema.def as { type: string; element?: z.ZodType };
+  if (type === "array") return unwrap(element)!.def.type === "number" ? "list of numbers" : "list of strings";
+  return type === "number" || type === "boolean" ? type : "string";
 }
 
 /** The value of an environment variable, as its setting wants it. Text that fits no form is left as it is: the schema then refuses it. */

@@ -1,6 +1,19 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { type ConfigDocument, type Problem, checkDocument, countProblems, errorsOf, formatProblems, nearest, parseDocument, warningsOf } from "./config/index.ts";
+import {
+  type ConfigDocument,
+  type Path,
+  type Problem,
+  checkDocument,
+  countProblems,
+  errorAt,
+  errorsOf,
+  formatProblems,
+  nearest,
+  parseDocument,
+  warningAt,
+  warningsOf,
+} from "./config/index.ts";
 import { defineErrors, messageOf } from "./errors.ts";
 import { fromVariable, settingFields } from "./settings-fields.ts";
 import { type Settings, type SettingsInput, settingsSchema } from "./settings.ts";
@@ -52,17 +65,17 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
     if (field !== undefined) put(value, field.path, fromVariable(field, text));
     else problems.push(unknownVariable(variable, fields.map((each) => each.variable)));
   }
-  const named = (path: readonly (string | number)[]) => `environment variable ${fields.find((field) => field.path.every((part, i) => part === path[i]))?.variable}`;
-  const document: ConfigDocument = { file: "environment", syntax: "json", text: "", value, problems: [], locate: () => ({ line: 1, column: 1 }) };
+  const named = (path: Path) => `environment variable ${fields.find((field) => field.path.every((part, i) => part === path[i]))?.variable}`;
+  const document: ConfigDocument = { file: "environment", syntax: "json", text: "", value, problems: [], locate: () => ({ file: "environment", line: 1, column: 1 }) };
   // One schema pass finds them all; the place of each is its variable.
   const issues = settingsSchema.safeParse(value).error?.issues ?? [];
   const described = checkDocument(document, settingsSchema).problems;
-  return { value, problems: [...problems, ...described.map(({ severity, message, fix }, i): Problem => ({ severity, file: named(issues[i]!.path as (string | number)[]), message, ...(fix === undefined ? {} : { fix }) }))] };
+  return { value, problems: [...problems, ...described.map(({ message, fix }, i) => errorAt({ file: named(issues[i]!.path as Path) }, message, fix))] };
 }
 
 function unknownVariable(variable: string, known: readonly string[]): Problem {
   const near = nearest(variable, known);
-  return { severity: "warning", file: `environment variable ${variable}`, message: "there is no such setting; it is ignored", ...(near === undefined ? {} : { fix: `did you mean ${near}?` }) };
+  return warningAt({ file: `environment variable ${variable}` }, "there is no such setting; it is ignored", near === undefined ? undefined : `did you mean ${near}?`);
 }
 
 function put(target: Record<string, unknown>, [first, ...rest]: readonly string[], value: unknown) {

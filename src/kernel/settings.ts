@@ -11,7 +11,10 @@ const count = (preset: number, min: number, max: number, description: string) =>
 const group = <Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) => z.strictObject(shape).prefault({} as never).meta({ description });
 
 export const settingsSchema = z.strictObject({
-  data_dir: z.string().min(1).default(".reelpost").meta({ description: "Folder that holds everything the program keeps. A relative path is meant from the folder of the settings file, or from where the program starts", example: "/var/lib/reelpost" }),
+  data_dir: z.string().min(1).default(".reelpost").meta({
+    description: "Folder that holds everything the program keeps. A relative path is meant from the folder of the settings file, or from where the program starts",
+    example: "/var/lib/reelpost",
+  }),
   log: group("The program's own log: JSON lines on standard error", {
     level: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info").meta({ description: "Least severe level that is written", example: "info" }),
   }),

@@ -6,7 +6,9 @@ const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const satisfi
 export const dev = defineCommand({
   name: "dev",
   summary: "run a worker on this machine and rebuild it on change",
-  description: `Starts an HTTP server and an SMTP server for the worker of the configuration file. Messages are taken over SMTP, at /cdn-cgi/handler/email?from=…&to=… and at /__email; everything else goes to the worker's fetch handler. What the worker forwards, answers or sends is written as .eml files.
+  description: `Starts an HTTP server and an SMTP server for the worker of the configuration file. Messages are taken over SMTP, at
+/cdn-cgi/handler/email?from=…&to=… and at /__email; everything else goes to the worker's fetch handler. What the worker forwards,
+answers or sends is written as .eml files.
 
 With several --config the first worker is the default one. With --json every event is one JSON object on a line of standard output.`,
   options: {

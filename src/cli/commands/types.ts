@@ -18,7 +18,8 @@ export const types = defineCommand({
   ],
   async run({ config, env, check }, _, { cwd, clock, json, stdout, stderr }) {
     const { checkTypeDefinitions, writeTypes } = await import("../../workers/index.ts");
-    const { project, file, changed } = await writeTypes({ cwd, clock, ...(config === undefined ? {} : { config }), ...(env === undefined ? {} : { environment: env }) }, { check: check === true });
+    const options = { cwd, clock, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) };
+    const { project, file, changed } = await writeTypes(options, { check: check === true });
     const name = relative(cwd, file);
     if (check === true && changed) throw commandErrors.typesOutdated({ file: name });
     const warnings = [...project.warnings, ...(await checkTypeDefinitions(project))];

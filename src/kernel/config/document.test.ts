@@ -3,6 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { stringify } from "smol-toml";
 import { parseDocument, type ConfigDocument, type Path } from "./document.ts";
+import { formatPlace } from "./problems.ts";
 
 const problemsOf = (file: string, text: string) => parseDocument(file, text).problems.map(({ severity, line, column, message }) => `${line}:${column} ${severity} ${message}`);
 
@@ -10,9 +11,9 @@ test("comments, trailing commas and a byte order mark are read over", () => {
   const document = parseDocument("a.jsonc", `\uFEFF{\n  // hello\n  "a": [1, 2,], /* x */\n}\n`);
   assert.deepEqual(document.problems, []);
   assert.deepEqual(structuredClone(document.value), { a: [1, 2] });
-  assert.deepEqual(document.locate(["a", 1]), { line: 3, column: 12 });
-  assert.deepEqual(document.locate(["a"], "name"), { line: 3, column: 3 });
-  assert.deepEqual(document.locate(["nowhere", "near"]), { line: 1, column: 1 });
+  assert.deepEqual(document.locate(["a", 1]), { file: "a.jsonc", line: 3, column: 12 });
+  assert.deepEqual(document.locate(["a"], "name"), { file: "a.jsonc", line: 3, column: 3 });
+  assert.deepEqual(document.locate(["nowhere", "near"]), { file: "a.jsonc", line: 1, column: 1 });
 });
 
 test("every syntax error of a JSON file is told with its place", () => {
@@ -51,7 +52,8 @@ test("TOML: places of headers, arrays of tables, dotted and quoted names, inline
     "[env.staging.kv.more]", // 11
     "deep = true", // 12
   ].join("\n");
-  const at = (...path: (string | number)[]) => Object.values(parseDocument("a.toml", text).locate(path)).join(":");
+  const document = parseDocument("a.toml", text);
+  const at = (...path: (string | number)[]) => formatPlace(document.locate(path)).replace("a.toml:", "");
   assert.equal(at("name"), "2:8");
   assert.equal(at("a", "b c", "d", 0), "3:15");
   assert.equal(at("a", "b c", "d", 1, "e"), "3:24");

@@ -1,11 +1,12 @@
 import { type Node, type ParseError, findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode } from "jsonc-parser";
 import { TomlDate, TomlError, parse as parseToml } from "smol-toml";
 import { messageOf } from "../errors.ts";
-import type { Problem } from "./problems.ts";
+import { type Problem, errorAt, warningAt } from "./problems.ts";
 import { tomlPositions } from "./toml-positions.ts";
 
 export type Path = readonly (string | number)[];
-export interface Place {
+export interface DocumentPlace {
+  file: string;
   line: number;
   column: number;
 }
@@ -19,7 +20,7 @@ export interface ConfigDocument {
   value: unknown;
   problems: Problem[];
   /** The place of the value at `path`, or of its name. A path that is not in the file gives the place of the nearest part around it. */
-  locate(path: Path, part?: "name" | "value"): Place;
+  locate(path: Path, part?: "name" | "value"): DocumentPlace;
 }
 
 /** A configuration file is written by hand; anything longer is a mistake. */
@@ -40,16 +41,17 @@ export function parseDocument(file: string, text: string): ConfigDocument {
 }
 
 function broken(file: string, text: string, syntax: ConfigDocument["syntax"], message: string): ConfigDocument {
-  return { file, text, syntax, value: undefined, problems: [{ severity: "error", file, line: 1, column: 1, message }], locate: () => ({ line: 1, column: 1 }) };
+  const start = { file, line: 1, column: 1 };
+  return { file, text, syntax, value: undefined, problems: [errorAt(start, message)], locate: () => start };
 }
 
 function parseJsonDocument(file: string, text: string): ConfigDocument {
   const errors: ParseError[] = [];
   const tree = parseTree(text, errors, { allowTrailingComma: true, disallowComments: false });
-  const at = placesIn(text);
-  const problems = firstOfEachLine(errors.map((error): Problem => ({ severity: "error", file, ...at(error.offset), ...jsonError(error) })));
-  if (tree === undefined && problems.length === 0) problems.push({ severity: "error", file, line: 1, column: 1, message: "the file is empty", fix: "write a JSON object: { … }" });
-  if (tree !== undefined && errors.length === 0) problems.push(...repeatedNames(tree, file, at));
+  const at = placesIn(file, text);
+  const problems = firstOfEachLine(errors.map((error) => errorAt(at(error.offset), ...jsonError(error))));
+  if (tree === undefined && problems.length === 0) problems.push(errorAt(at(0), "the file is empty", "write a JSON object: { … }"));
+  if (tree !== undefined && errors.length === 0) problems.push(...repeatedNames(tree, at));
   return {
     file,
     text,
@@ -90,29 +92,28 @@ const JSON_ERRORS: Record<string, [message: string, fix?: string]> = {
   InvalidEscapeCharacter: ["this escape is not one of JSON's", String.raw`a backslash itself is written \\`],
 };
 
-function jsonError(error: ParseError): { message: string; fix?: string } {
-  const name = printParseErrorCode(error.error);
-  const [message, fix] = JSON_ERRORS[name] ?? [`the JSON is broken here (${name})`];
-  return fix === undefined ? { message } : { message, fix };
+function jsonError({ error }: ParseError): [message: string, fix?: string] {
+  const name = printParseErrorCode(error);
+  return JSON_ERRORS[name] ?? [`the JSON is broken here (${name})`];
 }
 
 /** JSON keeps the last of two equal names and says nothing; whoever wrote both wants to know. */
-function repeatedNames(node: Node, file: string, at: (offset: number) => Place): Problem[] {
+function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<string>();
   for (const child of node.children ?? []) {
     if (node.type === "object") {
       const name = String(child.children?.[0]?.value);
-      if (seen.has(name)) problems.push({ severity: "warning", file, ...at(child.offset), message: `"${name}" is written twice; the last one counts`, fix: "keep one of them" });
+      if (seen.has(name)) problems.push(warningAt(at(child.offset), `"${name}" is written twice; the last one counts`, "keep one of them"));
       seen.add(name);
     }
-    problems.push(...repeatedNames(child, file, at));
+    problems.push(...repeatedNames(child, at));
   }
   return problems;
 }
 
 function parseTomlDocument(file: string, text: string): ConfigDocument {
-  const at = placesIn(text);
+  const at = placesIn(file, text);
   try {
     const value = plainDates(parseToml(text));
     const positions = tomlPositions(text);
@@ -121,15 +122,15 @@ function parseTomlDocument(file: string, text: string): ConfigDocument {
         const found = positions(path.slice(0, end));
         if (found !== undefined) return at(part === "name" || end < path.length ? found.name : found.value);
       }
-      return { line: 1, column: 1 };
+      return at(0);
     };
     return { file, text, syntax: "toml", value, problems: [], locate };
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown;
     // The first line is the message; a picture of the place follows it.
     const message = messageOf(thrown).split("\n")[0]!.replace("Invalid TOML document: ", "the TOML is broken here: ");
-    const problem: Problem = { severity: "error", file, line: thrown.line, column: thrown.column, message };
-    return { file, text, syntax: "toml", value: undefined, problems: [problem], locate: () => ({ line: thrown.line, column: thrown.column }) };
+    const place = { file, line: thrown.line, column: thrown.column };
+    return { file, text, syntax: "toml", value: undefined, problems: [errorAt(place, message)], locate: () => place };
   }
 }
 
@@ -141,7 +142,7 @@ function plainDates(value: unknown): unknown {
   return value;
 }
 
-function placesIn(text: string): (offset: number) => Place {
+function placesIn(file: string, text: string): (offset: number) => DocumentPlace {
   const starts = [0];
   for (let i = text.indexOf("\n"); i !== -1; i = text.indexOf("\n", i + 1)) starts.push(i + 1);
   return (offset) => {
@@ -152,6 +153,6 @@ function placesIn(text: string): (offset: number) => Place {
       if (starts[middle]! <= offset) low = middle;
       else high = middle - 1;
     }
-    return { line: low + 1, column: offset - starts[low]! + 1 };
+    return { file, line: low + 1, column: offset - starts[low]! + 1 };
   };
 }

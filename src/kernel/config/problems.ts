@@ -14,6 +14,12 @@ export interface Problem {
   frame?: string;
 }
 
+/** Where in a file. */
+export type Place = Pick<Problem, "file" | "line" | "column">;
+
+export const errorAt = (place: Place, message: string, fix?: string): Problem => ({ severity: "error", ...place, message, ...(fix !== undefined && { fix }) });
+export const warningAt = (place: Place, message: string, fix?: string): Problem => ({ ...errorAt(place, message, fix), severity: "warning" });
+
 export const errorsOf = (problems: readonly Problem[]): Problem[] => problems.filter((problem) => problem.severity === "error");
 export const warningsOf = (problems: readonly Problem[]): Problem[] => problems.filter((problem) => problem.severity === "warning");
 
@@ -43,7 +49,7 @@ export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}):
 }
 
 /** `src/index.ts:3:10`, relative to `cwd` when the file is below it. */
-export function formatPlace({ file, line, column }: Pick<Problem, "file" | "line" | "column">, cwd?: string): string {
+export function formatPlace({ file, line, column }: Place, cwd?: string): string {
   if (file === undefined) return "";
   const near = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
   const name = near === "" || near.startsWith("..") ? file : near;

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ConfigDocument, Path } from "./document.ts";
 import { nearest, suggestion } from "./nearest.ts";
-import type { Problem } from "./problems.ts";
+import { type Problem, errorAt, warningAt } from "./problems.ts";
 
 /** What a field says of itself with `.meta({ … })`, beside its description. */
 export interface FieldMeta {
@@ -37,23 +37,15 @@ function issueProblems(issue: z.core.$ZodIssue, document: ConfigDocument, schema
   const path = issue.path as Path;
   if (issue.code === "unrecognized_keys") return issue.keys.map((name) => unknownField([...path, name], document, schema));
   const input = valueAt(document.value, path);
-  const place = document.locate(path);
   const { message, fix } = describeIssue(issue, path, input, metaAt(schema, path));
-  return [{ severity: "error", file: document.file, ...place, message, ...(fix === undefined ? {} : { fix }) }];
+  return [errorAt(document.locate(path), message, fix)];
 }
 
 function unknownField(path: Path, document: ConfigDocument, schema: z.ZodType): Problem {
   const name = String(path.at(-1));
   const around = unwrap(schemaAt(schema, path.slice(0, -1)));
   const known = around?.def.type === "object" ? Object.keys((around as z.ZodObject).shape) : [];
-  const near = suggestion(name, known);
-  return {
-    severity: "warning",
-    file: document.file,
-    ...document.locate(path, "name"),
-    message: `unknown field "${fieldName(path)}"; it is ignored`,
-    fix: near ?? "remove it",
-  };
+  return warningAt(document.locate(path, "name"), `unknown field "${fieldName(path)}"; it is ignored`, suggestion(name, known) ?? "remove it");
 }
 
 function describeIssue(issue: z.core.$ZodIssue, path: Path, input: unknown, meta: FieldMeta): { message: string; fix?: string } {
@@ -85,7 +77,15 @@ function didYouMean(input: unknown, values: readonly unknown[]): string | undefi
   return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 
-const KINDS: Record<string, string> = { string: "a string", number: "a number", int: "a whole number", boolean: "true or false", array: "a list: [ … ]", object: "an object: { … }", record: "an object: { … }" };
+const KINDS: Record<string, string> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list: [ … ]",
+  object: "an object: { … }",
+  record: "an object: { … }",
+};
 
 /** A value in the words of the person who wrote it: "the number 5", "a list". Long text is cut. */
 export function kindOf(value: unknown): string {

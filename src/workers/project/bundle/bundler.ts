@@ -1,7 +1,7 @@
 import { type BuildContext, type BuildOptions, type BuildResult, type Plugin, context } from "esbuild";
 import { createHash } from "node:crypto";
 import { basename, join, resolve, sep } from "node:path";
-import { type Problem, errorsOf, warningsOf } from "../../../kernel/config/index.ts";
+import { type Problem, errorAt, errorsOf, warningAt, warningsOf } from "../../../kernel/config/index.ts";
 import type { WorkerModule, WorkerScript } from "../../scripts/script.ts";
 import { hasNodeCompat } from "../config/compatibility.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
@@ -78,7 +78,8 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
     const result = await esbuild.rebuild();
     // An input with a scheme is a module made by a plugin.
     const inputs = Object.keys(result.metafile.inputs).filter((input) => !/^[\w-]{2,}:/.test(input)).map((input) => resolve(project.root, input));
-    return { format, ...outputsOf(result, project.main, files), files: [...inputs, ...files.files()], warnings: [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)] };
+    const warnings = [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)];
+    return { format, ...outputsOf(result, project.main, files), files: [...inputs, ...files.files()], warnings };
   }
 
   async function collect(): Promise<Made> {
@@ -96,7 +97,7 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
       const made = await (project.build.noBundle ? collect() : bundle());
       watched = made.files;
       const size = sizeOf(made.modules);
-      if (size > MAX_BYTES) throw refused([{ severity: "error", file: project.main, message: `the worker has ${size} octets; at most ${MAX_BYTES} can run`, fix: "look for a large file among its imports" }]);
+      if (size > MAX_BYTES) throw refused([errorAt({ file: project.main }, `the worker has ${size} octets; at most ${MAX_BYTES} can run`, "look for a large file among its imports")]);
       return finish(project, made, ++builds, started);
     } catch (thrown) {
       // The files of a failed build, and those of the last good one: a missing import may be put back in either.
@@ -170,7 +171,8 @@ function outputsOf(result: BuildResult<BuildSettings>, main: string, files: Modu
 
 function aboutExports(project: Project, exports: string[] | undefined): Problem[] {
   if (exports === undefined || exports.length === 0 || exports.includes("default")) return [];
-  return [{ severity: "warning", file: project.main, message: `exports ${exports.join(", ")} but no default: it is built as a service worker, and what it exports is not seen`, fix: "export default { async email(message, env, ctx) {} }" }];
+  const message = `exports ${exports.join(", ")} but no default: it is built as a service worker, and what it exports is not seen`;
+  return [warningAt({ file: project.main }, message, "export default { async email(message, env, ctx) {} }")];
 }
 
 function finish(project: Project, { format, main, modules, sourceMap, files, warnings }: Made, number: number, started: number): ProjectBuild {

@@ -18,7 +18,19 @@ export interface DetectedFormat {
  */
 export async function detectFormat({ main, root, build: { tsconfig } }: Project): Promise<DetectedFormat> {
   try {
-    const { metafile } = await build({ entryPoints: [main], absWorkingDir: root, bundle: false, write: false, metafile: true, format: "esm", outdir: root, target: TARGET, loader: LOADERS, logLevel: "silent", ...(tsconfig === undefined ? {} : { tsconfig }) });
+    const { metafile } = await build({
+      entryPoints: [main],
+      absWorkingDir: root,
+      outdir: root,
+      bundle: false,
+      write: false,
+      metafile: true,
+      format: "esm",
+      target: TARGET,
+      loader: LOADERS,
+      logLevel: "silent",
+      ...(tsconfig !== undefined && { tsconfig }),
+    });
     const exports = Object.values(metafile.outputs).flatMap((output) => output.exports);
     return { format: exports.includes("default") ? "modules" : "service-worker", exports };
   } catch {

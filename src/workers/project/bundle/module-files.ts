@@ -51,7 +51,7 @@ export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "s
       });
       build.onResolve({ filter }, (args) => onResolve(build, args));
       build.onLoad({ filter: /.*/, namespace: "inline-text" }, async ({ path }) => ({ contents: await readFile(path), loader: "text" }));
-      build.onLoad({ filter: /.*/, namespace: "inline-data" }, async ({ path }) => ({ contents: `module.exports = Uint8Array.from(atob(${JSON.stringify(await readFile(path, "base64"))}), (c) => c.charCodeAt(0)).buffer;`, loader: "js" }));
+      build.onLoad({ filter: /.*/, namespace: "inline-data" }, async ({ path }) => ({ contents: arrayBufferSource(await readFile(path, "base64")), loader: "js" }));
     },
   };
   return { plugin, modules: () => [...modules.values()].sort((a, b) => (a.name < b.name ? -1 : 1)), files: () => [...files] };
@@ -62,9 +62,12 @@ const RESOLVING = Symbol("resolving");
 const isFileType = (type: ModuleRule["type"]): type is Kind => type === "Text" || type === "Data" || type === "CompiledWasm";
 
 function inlined(type: Kind, file: string) {
-  if (type === "CompiledWasm") return { errors: [{ text: "a worker in service-worker format cannot import WebAssembly", detail: { fix: "export a default object from the main module: export default { async email(message, env, ctx) {} }" } }] };
-  return { path: file, namespace: type === "Text" ? "inline-text" : "inline-data" };
+  if (type !== "CompiledWasm") return { path: file, namespace: type === "Text" ? "inline-text" : "inline-data" };
+  const fix = "export a default object from the main module: export default { async email(message, env, ctx) {} }";
+  return { errors: [{ text: "a worker in service-worker format cannot import WebAssembly", detail: { fix } }] };
 }
+
+const arrayBufferSource = (base64: string) => `module.exports = Uint8Array.from(atob("${base64}"), (char) => char.charCodeAt(0)).buffer;`;
 
 async function locate(build: PluginBuild, { path, kind, importer, resolveDir, namespace, with: attributes }: OnResolveArgs) {
   const specifier = path.replace(/\?module$/, "");

@@ -1,6 +1,6 @@
 import { readFile, readdir } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
-import type { Problem } from "../../../kernel/config/index.ts";
+import { type Problem, errorAt } from "../../../kernel/config/index.ts";
 import type { WorkerModule } from "../../scripts/script.ts";
 import { matchRules } from "../config/rules.ts";
 import type { Project } from "../project.ts";
@@ -21,7 +21,8 @@ export async function collectUnbundled(project: Project): Promise<Collected> {
   const nameOf = (file: string) => relative(folder, file).split(sep).join("/");
   const main = nameOf(project.main);
   if (!/\.[cm]?js$/.test(main)) {
-    const problem: Problem = { severity: "error", file: project.configFile, message: `"no_bundle" is set and "main" is not JavaScript: ${main}`, fix: 'point "main" at the built .js file, or remove "no_bundle"' };
+    const message = `"no_bundle" is set and "main" is not JavaScript: ${main}`;
+    const problem = errorAt({ file: project.configFile }, message, 'point "main" at the built .js file, or remove "no_bundle"');
     return { main, modules: [], files: [project.main], problems: [problem] };
   }
   const match = matchRules(project.build.rules);
@@ -30,7 +31,10 @@ export async function collectUnbundled(project: Project): Promise<Collected> {
   for await (const file of walk(folder)) {
     const rule = match(nameOf(file));
     if (file === project.main || rule === undefined || rule.removed) continue;
-    if (files.length === MAX_FILES) return { main, modules, files, problems: [{ severity: "error", file: project.configFile, message: `"no_bundle" finds more than ${MAX_FILES} files below ${folder}`, fix: 'keep the built files in a folder of their own, or narrow "rules"' }] };
+    if (files.length === MAX_FILES) {
+      const message = `"no_bundle" finds more than ${MAX_FILES} files below ${folder}`;
+      return { main, modules, files, problems: [errorAt({ file: project.configFile }, message, 'keep the built files in a folder of their own, or narrow "rules"')] };
+    }
     modules.push(moduleOf(nameOf(file), rule.type, await readFile(file)));
     files.push(file);
   }

@@ -15,7 +15,8 @@ export function explainException(exception: Pick<ThrownException, "name" | "mess
 
 function missingBinding({ message, stack = "" }: Pick<ThrownException, "message" | "stack">, project: Project, unknown: readonly EnvUse[]): string | undefined {
   const [, global] = /^([\w$]+) is not defined/.exec(message) ?? [];
-  if (project.bindings.some(({ name }) => name === global)) return `${global} is a binding, and bindings are read from the environment.\nFix: Write env.${global}.`;
+  if (project.bindings.some(({ name }) => name === global))
+    return `${global} is a binding, and bindings are read from the environment.\nFix: Write env.${global}.`;
   const use = suspect(message, stack, project, unknown);
   if (use === undefined) return undefined;
   const members = unknown.filter(({ name }) => name === use.name).flatMap((other) => other.members);
@@ -34,8 +35,10 @@ function suspect(message: string, stack: string, project: Project, unknown: read
 
 function invalidDestination(message: string, project: Project): string | undefined {
   const file = relative(project.root, project.configFile);
-  if (/destination address not verified|invalid destination/i.test(message)) return `Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in ${file}.`;
-  if (/^(Error: )?destination address is invalid/i.test(message)) return "Invalid destination: this is not an e-mail address.\nFix: Give forward() one plain address, such as someone@example.com.";
+  if (/destination address not verified|invalid destination/i.test(message))
+    return `Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in ${file}.`;
+  if (/^(Error: )?destination address is invalid/i.test(message))
+    return "Invalid destination: this is not an e-mail address.\nFix: Give forward() one plain address, such as someone@example.com.";
   const [, direction] = /\bemail (to|from) .+ not allowed/i.exec(message) ?? [];
   if (direction === undefined) return undefined;
   return direction.toLowerCase() === "to"

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type Problem, parseDocument, valueAt } from "../../../kernel/config/index.ts";
+import { type Place, type Problem, parseDocument, valueAt, warningAt } from "../../../kernel/config/index.ts";
 import { exists } from "../config/find.ts";
 import type { Project } from "../project.ts";
 
@@ -19,19 +19,20 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
   const installed = await isInstalled(project.root);
   if (named === undefined) {
     if (installed) return [];
-    return [{ severity: "warning", file: project.main, message: "type definitions of the runtime are missing: editors and tsc will not know what a worker is given", fix: INSTALL }];
+    return [warningAt({ file: project.main }, "type definitions of the runtime are missing: editors and tsc will not know what a worker is given", INSTALL)];
   }
   const problems: Problem[] = [];
-  if (!installed) problems.push({ severity: "warning", file: tsconfig, message: `type definitions of the runtime are missing: ${PACKAGE} is not installed`, fix: INSTALL });
+  if (!installed) problems.push(warningAt({ file: tsconfig }, `type definitions of the runtime are missing: ${PACKAGE} is not installed`, INSTALL));
   if (!named.types.some((name) => name === PACKAGE || name.startsWith(`${PACKAGE}/`))) {
-    problems.push({ severity: "warning", file: tsconfig, ...named.place, message: `type definitions of the runtime are not used: "types" does not name ${PACKAGE}`, fix: `add "types": ["${PACKAGE}"] to "compilerOptions"` });
+    const message = `type definitions of the runtime are not used: "types" does not name ${PACKAGE}`;
+    problems.push(warningAt(named.place, message, `add "types": ["${PACKAGE}"] to "compilerOptions"`));
   }
   return problems;
 }
 
 interface NamedTypes {
   types: string[];
-  place: { line?: number; column?: number };
+  place: Place;
 }
 
 /** `compilerOptions.types` of the file, or of what it extends; undefined when there is no tsconfig. */

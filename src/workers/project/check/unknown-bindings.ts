@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { type Problem, nearest } from "../../../kernel/config/index.ts";
+import { type Problem, nearest, warningAt } from "../../../kernel/config/index.ts";
 import type { Project } from "../project.ts";
 import { type EnvUse, findEnvUses } from "./env-uses.ts";
 
@@ -22,9 +22,10 @@ export async function findUnknownBindings(project: Project, sources: readonly st
 export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]): Problem[] {
   const byName = Map.groupBy(uses, ({ name }) => name);
   return [...byName.values()].map((places): Problem => {
-    const [first] = places;
+    const { name, file, line, column } = places[0]!;
     const more = places.length === 1 ? "" : `, here and in ${places.length - 1} other place${places.length === 2 ? "" : "s"}`;
-    return { severity: "warning", file: first!.file, line: first!.line, column: first!.column, message: `Binding not found: the code reads env.${first!.name}${more}, and the configuration declares no "${first!.name}"`, fix: howToDeclare(project, first!.name, places.flatMap(({ members }) => members)) };
+    const message = `Binding not found: the code reads env.${name}${more}, and the configuration declares no "${name}"`;
+    return warningAt({ file, line, column }, message, howToDeclare(project, name, places.flatMap(({ members }) => members)));
   });
 }
 
@@ -46,10 +47,16 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
   const file = basename(project.configFile);
   // get, put, list and delete are common to KV and R2: a name often tells them apart.
   const field = /bucket|r2/i.test(name) ? "r2_buckets" : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
-  if (field === undefined) return project.configFile.endsWith(".toml") ? `add to ${file}, under [vars]: ${name} = "…"; or, for a secret, to .dev.vars: ${name}=…` : `add to "vars" in ${file}: "${name}": "…"; or, for a secret, to .dev.vars: ${name}=…`;
+  const isToml = file.endsWith(".toml");
+  if (field === undefined) return `${isToml ? `add to ${file}, under [vars]: ${name} = "…"` : `add to "vars" in ${file}: "${name}": "…"`}; or, for a secret, to .dev.vars: ${name}=…`;
   const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
-  const entry = { send_email: { name }, kv_namespaces: { binding: name, id }, r2_buckets: { binding: name, bucket_name: id }, d1_databases: { binding: name, database_id: id } }[field];
-  const pairs = Object.entries(entry);
-  if (project.configFile.endsWith(".toml")) return `add to ${file}:\n[[${field}]]\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+  const entries = {
+    send_email: { name },
+    kv_namespaces: { binding: name, id },
+    r2_buckets: { binding: name, bucket_name: id },
+    d1_databases: { binding: name, database_id: id },
+  };
+  const pairs = Object.entries(entries[field]);
+  if (isToml) return `add to ${file}:\n[[${field}]]\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
   return `add to ${file}:\n"${field}": [{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }]`;
 }

@@ -1,4 +1,4 @@
-import { type ConfigDocument, type Path, type Problem, fieldName, valueAt } from "../../../kernel/config/index.ts";
+import { type ConfigDocument, type Path, type Problem, errorAt, fieldName, valueAt, warningAt } from "../../../kernel/config/index.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { UNSUPPORTED } from "./schema.ts";
@@ -23,24 +23,25 @@ function checkRequired(document: ConfigDocument, view: EnvironmentView, now: num
   return Object.entries(examples).flatMap(([field, example]): Problem[] => {
     if (view.get(field) !== undefined) return [];
     const fix = document.syntax === "toml" ? `add ${field} = "${example}"` : `add "${field}": "${example}"`;
-    return [{ severity: "error", file: document.file, ...document.locate(view.path), message: `"${field}" is missing`, fix }];
+    return [errorAt(document.locate(view.path), `"${field}" is missing`, fix)];
   });
 }
 
 function checkDate(document: ConfigDocument, view: EnvironmentView, now: number): Problem[] {
   const date = view.get("compatibility_date");
   if (typeof date !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(date)) return [];
-  const place = { file: document.file, ...document.locate(view.pathOf("compatibility_date")) };
+  const place = document.locate(view.pathOf("compatibility_date"));
+  const field = '"compatibility_date"';
   const verdict = judgeDate(date, now);
   switch (verdict.kind) {
     case "good":
       return [];
     case "no-date":
-      return [{ severity: "error", ...place, message: `"compatibility_date" is not a day of the calendar: "${date}"`, fix: `for example "${isoDate(now)}"` }];
+      return [errorAt(place, `${field} is not a day of the calendar: "${date}"`, `for example "${isoDate(now)}"`)];
     case "future":
-      return [{ severity: "error", ...place, message: `"compatibility_date" is in the future: "${date}"; today is ${verdict.today}`, fix: `write "${verdict.today}" or an earlier date` }];
+      return [errorAt(place, `${field} is in the future: "${date}"; today is ${verdict.today}`, `write "${verdict.today}" or an earlier date`)];
     case "newer":
-      return [{ severity: "warning", ...place, message: `"compatibility_date" is "${date}", but the workerd installed here supports dates up to ${NEWEST_COMPATIBILITY_DATE}; falling back to "${verdict.use}"` }];
+      return [warningAt(place, `${field} is "${date}", but the workerd installed here supports dates up to ${NEWEST_COMPATIBILITY_DATE}; falling back to "${verdict.use}"`)];
   }
 }
 
@@ -49,7 +50,8 @@ function checkUnsupported(document: ConfigDocument, view: EnvironmentView): Prob
     const value = view.get(field);
     if (value === undefined || value === null || isEmpty(value)) return [];
     const message = `"${field}": ${title} ${title.endsWith("s") ? "are" : "is"} not supported by reelpost yet`;
-    return [{ severity: "error", file: document.file, ...document.locate(view.pathOf(field), "name"), message, fix: "remove it, or move it to an environment of its own (env.<name>) that reelpost does not run" }];
+    const fix = "remove it, or move it to an environment of its own (env.<name>) that reelpost does not run";
+    return [errorAt(document.locate(view.pathOf(field), "name"), message, fix)];
   });
 }
 
@@ -60,7 +62,8 @@ function checkSendEmail(document: ConfigDocument): Problem[] {
   return lists.flatMap((list) => entriesAt(document, list).flatMap(({ path, entry }): Problem[] => {
     if (entry.destination_address === undefined || entry.allowed_destination_addresses === undefined) return [];
     const message = `"${fieldName(path)}" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.`;
-    return [{ severity: "error", file: document.file, ...document.locate([...path, "allowed_destination_addresses"], "name"), message, fix: `keep "destination_address" for one recipient, "allowed_destination_addresses" for several` }];
+    const fix = `keep "destination_address" for one recipient, "allowed_destination_addresses" for several`;
+    return [errorAt(document.locate([...path, "allowed_destination_addresses"], "name"), message, fix)];
   }));
 }
 
@@ -72,7 +75,7 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
     const first = places.slice(0, i).find((other) => other.name === name);
     if (first === undefined) return [];
     const message = `the name "${name}" is used twice: "${fieldName(first.path)}" in line ${document.locate(first.path).line} has it already`;
-    return [{ severity: "error", file: document.file, ...document.locate(path), message, fix: "give every variable and binding a name of its own: the code reads them all from env" }];
+    return [errorAt(document.locate(path), message, "give every variable and binding a name of its own: the code reads them all from env")];
   });
 }
 
@@ -87,7 +90,10 @@ export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): 
   const vars = view.get("vars");
   const named = typeof vars === "object" && vars !== null && !Array.isArray(vars) ? Object.keys(vars) : [];
   const listed = NAMED_LISTS.flatMap(([field, key]) =>
-    entriesAt(document, view.pathOf(field)).flatMap(({ path, entry }): NamePlace[] => (typeof entry[key] === "string" ? [{ name: entry[key], kind: "binding", path: [...path, key] }] : [])));
+    entriesAt(document, view.pathOf(field)).flatMap(({ path, entry }): NamePlace[] => {
+      const name = entry[key];
+      return typeof name === "string" ? [{ name, kind: "binding", path: [...path, key] }] : [];
+    }));
   return [...named.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })), ...listed];
 }
 
@@ -99,16 +105,13 @@ function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: R
 
 /** Fields that do something elsewhere and nothing here; silence would cost somebody an afternoon. */
 function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView): Problem[] {
-  const warn = (path: Path, message: string, fix: string): Problem => ({ severity: "warning", file: document.file, ...document.locate(path, "name"), message, fix });
   const at = (field: string, ...inner: string[]) => ({ path: [...view.pathOf(field), ...inner], value: valueAt(document.value, [...view.pathOf(field), ...inner]) });
-  const problems: Problem[] = [];
-  const crons = at("triggers", "crons");
-  if (crons.value !== undefined && !isEmpty(crons.value)) problems.push(warn(crons.path, "cron triggers do not run yet", "call the work from email() or fetch() for now"));
-  const command = at("build", "command");
-  if (command.value !== undefined) problems.push(warn(command.path, `the build command is not run: reelpost bundles "main" itself`, "run it yourself first, and point \"main\" at its output with \"no_bundle\": true"));
-  for (const field of ["tail_consumers", "streaming_tail_consumers"]) {
-    const tails = at(field);
-    if (tails.value !== undefined && !isEmpty(tails.value)) problems.push(warn(tails.path, `"${field}" has no effect: tail workers do not run yet`, "read the logs in the console"));
-  }
-  return problems;
+  const fields = [
+    { ...at("triggers", "crons"), message: "cron triggers do not run yet", fix: "call the work from email() or fetch() for now" },
+    { ...at("build", "command"), message: 'the build command is not run: reelpost bundles "main" itself', fix: 'run it yourself first, and point "main" at its output with "no_bundle": true' },
+    { ...at("tail_consumers"), message: '"tail_consumers" has no effect: tail workers do not run yet', fix: "read the logs in the console" },
+    { ...at("streaming_tail_consumers"), message: '"streaming_tail_consumers" has no effect: tail workers do not run yet', fix: "read the logs in the console" },
+  ];
+  const used = fields.filter(({ value }) => value !== undefined && !isEmpty(value));
+  return used.map(({ path, message, fix }) => warningAt(document.locate(path, "name"), message, fix));
 }

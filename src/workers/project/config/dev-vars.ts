@@ -1,4 +1,4 @@
-import type { Problem } from "../../../kernel/config/index.ts";
+import { type Problem, errorAt, warningAt } from "../../../kernel/config/index.ts";
 
 export interface DevVar {
   name: string;
@@ -18,7 +18,6 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
   const vars = new Map<string, DevVar>();
   const problems: Problem[] = [];
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/);
-  const report = (severity: Problem["severity"], line: number, column: number, message: string, fix: string) => void problems.push({ severity, file, line, column, message, fix });
 
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!;
@@ -26,8 +25,8 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
     if (/^\s*(#|$)/.test(line)) continue;
     const [start, name = ""] = ASSIGNMENT.exec(line) ?? [];
     if (start === undefined || !NAME.test(name)) {
-      const message = start === undefined ? "this line is not NAME=value" : `"${name}" is not a name that can be used`;
-      report("error", number, line.search(/\S/) + 1, message, start === undefined ? "write NAME=value, put # before a comment, and quotes around a value of several lines" : "use letters, digits and _, not beginning with a digit");
+      const place = { file, line: number, column: line.search(/\S/) + 1 };
+      problems.push(start === undefined ? errorAt(place, "this line is not NAME=value", NO_ASSIGNMENT) : errorAt(place, `"${name}" is not a name that can be used`, BAD_NAME));
       continue;
     }
     const column = start.length + 1;
@@ -36,12 +35,13 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
     if (quote === '"' || quote === "'" || quote === "`") {
       const quoted = readQuoted(lines, i, start.length + 1, quote);
       if (quoted === undefined) {
-        report("error", number, column, `the value of ${name} begins with ${quote} and is never closed`, `close it with ${quote}`);
+        problems.push(errorAt({ file, line: number, column }, `the value of ${name} begins with ${quote} and is never closed`, `close it with ${quote}`));
         continue;
       }
       i = quoted.lastLine;
       if (!/^\s*(#|$)/.test(quoted.rest)) {
-        report("error", i + 1, lines[i]!.length - quoted.rest.length + 1, `something follows the closing ${quote} of ${name}`, `put the whole value in quotes of another kind, or a # before a comment`);
+        const place = { file, line: i + 1, column: lines[i]!.length - quoted.rest.length + 1 };
+        problems.push(errorAt(place, `something follows the closing ${quote} of ${name}`, "put the whole value in quotes of another kind, or a # before a comment"));
         continue;
       }
       value = quote === '"' ? quoted.value.replaceAll(String.raw`\n`, "\n").replaceAll(String.raw`\r`, "\r") : quoted.value;
@@ -49,11 +49,14 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
       value = line.slice(start.length).replace(/#.*$/, "").trim();
     }
     const before = vars.get(name);
-    if (before !== undefined) report("warning", number, 1, `${name} is set a second time (first in line ${before.line}); the last one counts`, "keep one of them");
+    if (before !== undefined) problems.push(warningAt({ file, line: number, column: 1 }, `${name} is set a second time (first in line ${before.line}); the last one counts`, "keep one of them"));
     vars.set(name, { name, value, line: number });
   }
   return { vars: [...vars.values()], problems };
 }
+
+const NO_ASSIGNMENT = "write NAME=value, put # before a comment, and quotes around a value of several lines";
+const BAD_NAME = "use letters, digits and _, not beginning with a digit";
 
 /** A quote of the same kind that a backslash precedes does not close, as in dotenv; the backslash stays. */
 function readQuoted(lines: readonly string[], first: number, column: number, quote: string) {

@@ -1,4 +1,4 @@
-import { type ConfigDocument, type Path, type Problem, suggestion, valueAt } from "../../../kernel/config/index.ts";
+import { type ConfigDocument, type Path, type Problem, errorAt, suggestion, valueAt, warningAt } from "../../../kernel/config/index.ts";
 import { inherited, perEnvironment } from "./schema.ts";
 
 /** Where the fields of one environment stand in the file: at the top, or under `env.<name>`. */
@@ -25,18 +25,21 @@ export function viewEnvironment(document: ConfigDocument, name: string | undefin
 export function checkEnvironment(document: ConfigDocument, name: string | undefined): Problem[] {
   if (name === undefined) return [];
   const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
-  const place = { file: document.file, ...document.locate(["env"], "name") };
   if (!names.includes(name)) {
     const fix = suggestion(name, names) ?? (document.syntax === "toml" ? `add a section [env.${name}]` : `add "env": { "${name}": { … } }`);
-    return [{ severity: "error", ...place, message: `there is no environment "${name}" in the configuration`, fix }];
+    return [errorAt(document.locate(["env"], "name"), `there is no environment "${name}" in the configuration`, fix)];
   }
   return Object.keys(perEnvironment).flatMap((field): Problem[] => {
     const here = valueAt(document.value, ["env", name, field]);
     const top = valueAt(document.value, [field]);
     if (top === undefined || here !== undefined || isEmpty(top)) return [];
     const message = `"${field}" is set at the top level but not in "env.${name}", which does not inherit it`;
-    return [{ severity: "warning", file: document.file, ...document.locate([field], "name"), message, fix: `repeat it in "env.${name}" if the worker needs it there` }];
+    return [warningAt(document.locate([field], "name"), message, `repeat it in "env.${name}" if the worker needs it there`)];
   });
 }
 
-export const isEmpty = (value: unknown): boolean => (Array.isArray(value) ? value.length === 0 : typeof value === "object" && value !== null && Object.values(value).every(isEmpty));
+/** {}, [], and objects that hold nothing else: `"queues": { "producers": [] }` asks for nothing. */
+export function isEmpty(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return typeof value === "object" && value !== null && Object.values(value).every(isEmpty);
+}

@@ -1,5 +1,5 @@
 import { dirname, relative, resolve } from "node:path";
-import { type ConfigDocument, type Problem, checkDocument, errorsOf, parseDocument, warningsOf } from "../../../kernel/config/index.ts";
+import { type ConfigDocument, type Problem, checkDocument, errorAt, errorsOf, parseDocument, warningAt, warningsOf } from "../../../kernel/config/index.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { BuildSettings, Project, ReelpostSettings } from "../project.ts";
@@ -29,7 +29,8 @@ export async function readProject({ cwd, config, environment, clock }: ReadProje
   const { file, others } = await findConfig(cwd, config);
   const document = parseDocument(file, await readConfigText(file));
   const root = dirname(file);
-  const problems: Problem[] = [...document.problems, ...others.map((other): Problem => ({ severity: "warning", file, message: `${other} beside it is not read`, fix: "remove one of them, or choose with --config" }))];
+  const unread = others.map((other) => warningAt({ file }, `${other} beside it is not read`, "remove one of them, or choose with --config"));
+  const problems: Problem[] = [...document.problems, ...unread];
   const fail = (): never => {
     throw projectErrors.configurationInvalid({ file: relative(cwd, file) || file, ...problemDetails(problems, cwd) });
   };
@@ -38,7 +39,8 @@ export async function readProject({ cwd, config, environment, clock }: ReadProje
   const checked = checkDocument(document, configurationFields);
   const view = viewEnvironment(document, environment);
   problems.push(...checked.problems, ...checkEnvironment(document, environment));
-  if (typeof document.value === "object" && document.value !== null && !problems.some(isAboutEnvironment)) problems.push(...checkAcrossFields(document, view, clock.now()));
+  const isObject = typeof document.value === "object" && document.value !== null;
+  if (isObject && !problems.some(isAboutEnvironment)) problems.push(...checkAcrossFields(document, view, clock.now()));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root);
   problems.push(...secretProblems, ...(await checkMain(document, view, root)));
   if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
@@ -75,7 +77,7 @@ async function checkMain(document: ConfigDocument, view: EnvironmentView, root: 
   if (typeof main !== "string" || main === "" || (await exists(resolve(root, main)))) return [];
   const near = await nearestFile(resolve(root, main));
   const fix = near === undefined ? "write the path of the entry file, from the folder of this file" : `did you mean "${relative(root, near)}"?`;
-  return [{ severity: "error", file: document.file, ...document.locate(view.pathOf("main")), message: `"main" names a file that does not exist: "${main}"`, fix }];
+  return [errorAt(document.locate(view.pathOf("main")), `"main" names a file that does not exist: "${main}"`, fix)];
 }
 
 function fieldsOf(configuration: ConfigurationFields, environment: string | undefined): EnvironmentFields {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type ConfigDocument, type Problem, fieldName, valueAt } from "../../../kernel/config/index.ts";
+import { type ConfigDocument, type Problem, errorAt, fieldName, valueAt, warningAt } from "../../../kernel/config/index.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import { bindingPlaces } from "./checks.ts";
 import { type DevVar, parseDevVars } from "./dev-vars.ts";
@@ -22,7 +22,7 @@ export async function readSecrets(document: ConfigDocument, view: EnvironmentVie
   for (const file of files) {
     const text = await readIfThere(file);
     if (text === undefined) continue;
-    if (typeof text !== "string") return { secrets: [], files, problems: [{ severity: "error", file, message: `the secrets cannot be read: ${messageOf(text.error)}` }] };
+    if (typeof text !== "string") return { secrets: [], files, problems: [errorAt({ file }, `the secrets cannot be read: ${messageOf(text.error)}`)] };
     const { vars, problems } = parseDevVars(file, text);
     const required = requiredNames(view);
     const secrets = required === undefined ? vars : vars.filter(({ name }) => required.includes(name));
@@ -46,8 +46,10 @@ function requiredNames(view: EnvironmentView): string[] | undefined {
 
 function missing(secrets: readonly DevVar[], document: ConfigDocument, view: EnvironmentView, file: string): Problem[] {
   const path = [...view.pathOf("secrets"), "required"];
-  return (requiredNames(view) ?? []).flatMap((name, i): Problem[] =>
-    secrets.some((secret) => secret.name === name) ? [] : [{ severity: "warning", file: document.file, ...document.locate([...path, i]), message: `the secret ${name} is required and has no value`, fix: `add ${name}=… to ${file}` }]);
+  return (requiredNames(view) ?? []).flatMap((name, i): Problem[] => {
+    if (secrets.some((secret) => secret.name === name)) return [];
+    return [warningAt(document.locate([...path, i]), `the secret ${name} is required and has no value`, `add ${name}=… to ${file}`)];
+  });
 }
 
 /** A secret may stand in for a variable; it may not hide a binding. */
@@ -56,7 +58,7 @@ function nameClashes(secrets: readonly DevVar[], file: string, document: ConfigD
   return secrets.flatMap((secret): Problem[] => {
     const binding = bindings.find(({ name }) => name === secret.name);
     if (binding === undefined) return [];
-    const message = `the secret ${secret.name} has the name of a binding, "${fieldName(binding.path.slice(0, -1))}" in line ${document.locate(binding.path).line} of ${basename(document.file)}`;
-    return [{ severity: "error", file, line: secret.line, column: 1, message, fix: "rename one of them" }];
+    const where = `"${fieldName(binding.path.slice(0, -1))}" in line ${document.locate(binding.path).line} of ${basename(document.file)}`;
+    return [errorAt({ file, line: secret.line, column: 1 }, `the secret ${secret.name} has the name of a binding, ${where}`, "rename one of them")];
   });
 }

@@ -199,6 +199,15 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
+      it("bytes that somebody else took away are our fault, and said to be", async ({ r2, bucket, stores, put }) => {
+        for (const size of [10, 100_000]) {
+          const { version } = await put("key", Buffer.alloc(size));
+          await stores.objects.delete([`r2/${bucket}/${version}`]);
+          await assert.rejects(r2.get(bucket, "key"), { name: "Fault" });
+          await r2.delete(bucket, ["key"]);
+        }
+      });
+
       it("readers among writers see one whole version or another", async ({ r2, bucket, put, blobs }) => {
         const versions = Array.from({ length: 8 }, (_, i) => Buffer.alloc(100_000 + i, i));
         await put("key", versions[0]!);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -99,6 +99,15 @@ test("a stream that breaks off leaves nothing behind", async () => {
   }
   await assert.rejects(spool.collect(broken()), /connection lost/);
   assert.deepEqual(await files(), []);
+});
+
+test("what a dead process left is cleared away", async () => {
+  const dir = join(root, "left");
+  await mkdir(dir);
+  await writeFile(join(dir, "old.eml"), "x");
+  const spool = createSpool({ dir, ids: randomIds, memoryBytes: 10 });
+  const [one, two] = await Promise.all([spool.collect(pieces(Buffer.alloc(100, "\n"), 20)), spool.collect(pieces(Buffer.alloc(100, "\n"), 20))]);
+  assert.deepEqual((await readdir(dir)).sort(), [`${one.id}.eml`, `${two.id}.eml`].sort());
 });
 
 test("close() deletes what nobody discarded", async () => {

@@ -29,7 +29,7 @@ interface CollectOptions {
 }
 
 export interface SpoolOptions {
-  /** Made when first needed. */
+  /** Emptied and made when first needed: what lies there then was left by a process that died. */
   dir: string;
   ids: Pick<Ids, "hex">;
   /** Default 26214400 (25 MiB). */
@@ -48,7 +48,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
   let folder: Promise<unknown> | undefined;
 
   async function createFile(id: string): Promise<{ path: string; handle: FileHandle }> {
-    await (folder ??= mkdir(dir, { recursive: true, mode: 0o700 }));
+    await (folder ??= emptyFolder(dir));
     const path = join(dir, `${id}.eml`);
     files.add(path);
     return { path, handle: await open(path, "wx", 0o600) };
@@ -129,6 +129,11 @@ const inMemory = (id: string, bytes: Uint8Array, headerBlock: Uint8Array): MailS
   open: (start = 0) => (start === 0 ? bytes : bytes.subarray(start)),
   discard: async () => {},
 });
+
+async function emptyFolder(dir: string) {
+  await rm(dir, { recursive: true, force: true });
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+}
 
 /** Keeps the header section, however it is cut. */
 function createHeadReader() {

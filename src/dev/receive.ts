@@ -113,7 +113,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     try {
       reply = await (received.form === "query" ? answerQueryForm(received) : answerHeadersForm(received));
     } catch (err) {
-      if (err instanceof ClientGone || request.destroyed) return void response.destroy();
+      if (err instanceof ClientGone || request.socket.destroyed) return void response.destroy();
       if (!(err instanceof UserError)) throw err;
       reply = textReply(err.entry.http, refusalText(err));
     }

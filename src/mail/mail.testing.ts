@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,9 +22,10 @@ export async function temporaryFolder(): Promise<string> {
   return dir;
 }
 
-export async function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): Promise<Spool & { dir: string }> {
+export async function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): Promise<Spool & { files: () => Promise<string[]> }> {
   const dir = await temporaryFolder();
-  return { ...createSpool({ dir, ids, ...options }), dir };
+  // The spool makes its folder anew when it first needs it.
+  return { ...createSpool({ dir, ids, ...options }), files: () => readdir(dir).catch(() => []) };
 }
 
 export type Sent = Omit<Outbound, "raw"> & { raw: string };

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
@@ -112,9 +111,9 @@ test("the spool file lives until waitUntil() work has ended", async () => {
   const receiver = createReceiver({ runtime: { email: async () => ({ outcome: "ok", ended: ended.promise }) }, route: () => ({ kind: "worker", script: "w" }), transport, spool, trace, clock, ids, log });
   const source = await spool.collect(Readable.from([Buffer.from(`${MESSAGE}${"x".repeat(2000)}`)]));
   await receiver.receive(envelope(["b@here.example"]), source);
-  for (let i = 0; i < 50; i++) assert.equal((await readdir(spool.dir)).length, 1);
+  for (let i = 0; i < 50; i++) assert.equal((await spool.files()).length, 1);
   ended.resolve();
-  while ((await readdir(spool.dir)).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await spool.files()).length > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
 test("dispatch() tells everything a worker did, in order", async () => {

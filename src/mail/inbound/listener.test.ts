@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { once } from "node:events";
@@ -38,7 +37,7 @@ async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; t
     },
   });
   t.after(() => listener.close());
-  return { port: listener.port, listener, taken, spoolFiles: () => readdir(room.dir), spooledBytes: () => spooled };
+  return { port: listener.port, listener, taken, spoolFiles: room.files, spooledBytes: () => spooled };
 }
 
 const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import PostalMime from "postal-mime";
@@ -56,7 +55,7 @@ for (const [text, message, from, to] of [
     const { raw, transport, spool } = await setUp();
     await assert.rejects(raw(`${message}${"x".repeat(3000)}`, from, to), refused(text, "E_VALIDATION_ERROR"));
     assert.equal(transport.sent.length, 0);
-    assert.deepEqual(await readdir(spool.dir), []);
+    assert.deepEqual(await spool.files(), []);
   });
 }
 
@@ -64,7 +63,7 @@ test("a large raw message is streamed from its spool file, which goes afterwards
   const { raw, transport, spool } = await setUp();
   await raw(`${RAW}${"line\n".repeat(2000)}`);
   assert.ok(transport.sent[0]!.raw.endsWith("line\r\n".repeat(2000)));
-  assert.deepEqual(await readdir(spool.dir), []);
+  assert.deepEqual(await spool.files(), []);
 });
 
 // ---- the four kinds of binding

@@ -8,7 +8,7 @@ const GiB = 1024 * MiB;
 /** The documented limits of the service; a caller of createR2Buckets() may change single ones. */
 export const defaultLimits = {
   keyBytes: 1024,
-  customMetadataBytes: 2048,
+  customMetadataBytes: 8 * KiB,
   /** Not documented; what a HTTP server takes as headers is a sane bound. */
   httpMetadataBytes: 8 * KiB,
   /** One put or one part: 5 GiB less 5 MiB. */

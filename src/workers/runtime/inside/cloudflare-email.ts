@@ -4,8 +4,10 @@ import { RAW } from "./shared.ts";
 
 // oxlint-disable-next-line no-extraneous-class -- the contract is `new EmailMessage()`.
 class EmailMessage {
-  constructor(from: string, to: string, raw: ReadableStream | string) {
-    if (typeof from !== "string" || typeof to !== "string") throw new TypeError("EmailMessage: from and to must be strings");
+  /** Without `to` the message goes where a binding of one destination sends. */
+  constructor(from: string, to: string | null | undefined, raw: ReadableStream | string) {
+    if (typeof from !== "string") throw new TypeError("EmailMessage: from must be a string");
+    if (typeof to !== "string" && to !== null && to !== undefined) throw new TypeError("EmailMessage: to must be a string");
     if (typeof raw !== "string" && !(raw instanceof ReadableStream)) throw new TypeError("EmailMessage: raw must be a string or a ReadableStream");
     // oxlint-disable-next-line no-constructor-return -- a plain object crosses RPC boundaries, an instance does not.
     return { from, to, [RAW]: raw } as unknown as EmailMessage;

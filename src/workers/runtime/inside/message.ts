@@ -55,8 +55,8 @@ export class ForwardableMessage {
 
   async reply(mail: unknown): Promise<EmailSendResult> {
     if (typeof mail === "object" && mail !== null && RAW in mail) {
-      const { from, to, [RAW]: raw } = mail as { from: string; to: string; [RAW]: string | ReadableStream };
-      return this.#act(`reply?${new URLSearchParams({ from, to })}`, raw);
+      const { from, to, [RAW]: raw } = mail as { from: string; to: string | null | undefined; [RAW]: string | ReadableStream };
+      return this.#act(`reply?${new URLSearchParams({ from, to: to ?? this.from })}`, raw);
     }
     return this.#act("reply-built", encodeBuilder(mail));
   }

@@ -99,11 +99,13 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
       new Promise((resolve) => {
         if (!server.listening) return resolve();
         const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+        // A connection whose last request is answered from here on stays open for the next one that nobody will send.
+        const idle = setInterval(() => server.closeIdleConnections(), 20);
         server.close(() => {
           clearTimeout(timer);
+          clearInterval(idle);
           resolve();
         });
-        server.closeIdleConnections();
         // A WebSocket has no end of its own to wait for.
         for (const socket of upgraded) socket.destroy();
       }),

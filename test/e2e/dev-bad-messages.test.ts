@@ -117,7 +117,7 @@ describe("messages that are odd, broken or too large", () => {
     assert.ok((await seenBy(to)).headers > 9000);
     const refused = await post(`${fields(20_000)}\r\ntext\r\n`);
     assert.equal(refused.status, 400);
-    assert.match(refused.text, /^Email could not be parsed: Error: .*10000 fields/);
+    assert.match(refused.text, /^Email could not be parsed: Error: the header section has more than \d+ fields/);
     assert.match((await smtp(`${fields(20_000)}\r\ntext`)).reply, /^554 5\.6\.0 /);
   });
 

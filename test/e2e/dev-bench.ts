@@ -100,7 +100,8 @@ const main = join(root, "src", "cli", "main.ts");
 
 /** `reelpost dev --json` in a process of its own. Rejects with its stderr when it ends before it is ready. */
 export async function spawnDev(t: Scope, cwd: string, args: string[] = []): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [main, "dev", "--json", "--port", "0", "--smtp-port", "0", ...args], { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+  const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
+  const child = spawn(process.execPath, [main, "dev", "--json", ...ports, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
   const exited = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
   t.after(async () => {
     child.kill("SIGKILL");

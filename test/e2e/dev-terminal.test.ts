@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { makeProject, message, serve, spawnDev, writeProjectFile } from "./dev-bench.ts";
+
+const WORKER = `export default {
+  async email(message) { console.log("got", message.to); await scheduler.wait(Number(message.headers.get("x-wait") ?? 0)); },
+  fetch: () => new Response("hello"),
+};`;
+
+const send = (url: string, fields: Record<string, string> = {}) => fetch(`${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org`, { method: "POST", body: message(fields) });
+
+describe("reelpost dev in a pipe", () => {
+  it("prints one JSON object per event and nothing else", async (t) => {
+    const { ready, printed, child, exited } = await spawnDev(t, await makeProject(t, { "src/index.ts": WORKER }, { vars: { A: "b" } }));
+    assert.match(ready.url, /^http:\/\/127\.0\.0\.1:\d+$/);
+    assert.equal((await send(ready.url)).status, 200);
+    assert.equal(await (await fetch(ready.url)).text(), "hello");
+    child.kill("SIGINT");
+    assert.deepEqual(await exited, { code: 0, signal: null });
+    assert.deepEqual(printed.map(({ event }) => event).filter((event) => event !== "warning"), ["built", "ready", "email", "fetch"]);
+    const email = printed.find(({ event }) => event === "email") as unknown as { worker: string; outcome: string; logs: { message: unknown[] }[] };
+    assert.deepEqual([email.worker, email.outcome, email.logs[0]!.message], ["test", "ok", ["got", "inbox@example.org"]]);
+  });
+
+  it("finishes what it has when it is asked to stop, and leaves at once when asked twice", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": WORKER });
+    const patient = await spawnDev(t, folder);
+    const answer = send(patient.ready.url, { "X-Wait": "700" });
+    await fetch(patient.ready.url);
+    patient.child.kill("SIGTERM");
+    assert.equal((await answer).status, 200);
+    assert.deepEqual(await patient.exited, { code: 0, signal: null });
+
+    const impatient = await spawnDev(t, folder);
+    const cut = send(impatient.ready.url, { "X-Wait": "20000" }).then(() => "answered", () => "cut");
+    await fetch(impatient.ready.url);
+    impatient.child.kill("SIGINT");
+    const gone = setInterval(() => impatient.child.kill("SIGINT"), 100);
+    assert.deepEqual(await impatient.exited, { code: 130, signal: null });
+    clearInterval(gone);
+    assert.equal(await cut, "cut");
+  });
+
+  it("says which port is taken and what to do", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": WORKER });
+    const other = createServer().listen(0, "127.0.0.1");
+    t.after(() => other.close());
+    await once(other, "listening");
+    const { port } = other.address() as { port: number };
+    await assert.rejects(spawnDev(t, folder, ["--port", String(port)]), new RegExp(`exit code 1: .*Port ${port} on 127\\.0\\.0\\.1 is in use.*--port 0`));
+    await assert.rejects(spawnDev(t, folder, ["--smtp-port", String(port)]), /exit code 1: .*cannot listen for SMTP/);
+  });
+
+  it("refuses a second server on the same data, and takes another directory", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": WORKER });
+    const first = await spawnDev(t, folder);
+    await assert.rejects(spawnDev(t, folder), new RegExp(`exit code 1: .*Another Reelpost server \\(process ${first.child.pid}\\).*--data-dir`));
+    const { ready } = await spawnDev(t, folder, ["--data-dir", "elsewhere"]);
+    assert.equal(ready.dataDirectory, join(folder, "elsewhere"));
+  });
+});
+
+it("a server that is closed gives everything back: it can be started again at once", async (t) => {
+  const folder = await makeProject(t, { "src/index.ts": WORKER });
+  const first = await serve(t, folder);
+  await first.close();
+  const second = await serve(t, folder, { port: first.port, smtpPort: first.smtp!.port });
+  assert.equal((await send(second.url)).status, 200);
+});
+
+describe("reelpost dev on a terminal", () => {
+  /** util-linux' script gives a program a terminal of its own. */
+  function onTerminal(t: { after(stop: () => unknown): void }, cwd: string) {
+    const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+    const child = spawn("script", ["-qfec", `${process.execPath} ${main} dev --port 0 --smtp-port 0`, "/dev/null"], { cwd, stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, TERM: "xterm", NO_COLOR: "" } });
+    const exited = once(child, "close");
+    t.after(async () => {
+      child.kill("SIGKILL");
+      await exited;
+    });
+    let text = "";
+    let wake = () => {};
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      wake();
+    });
+    void exited.then(() => wake());
+    return {
+      exited,
+      type: (keys: string) => void child.stdin.write(keys),
+      async shows(wanted: RegExp | string): Promise<string> {
+        for (;;) {
+          const at = text.search(wanted);
+          if (at >= 0) {
+            const seen = text;
+            text = text.slice(at + 1);
+            return seen;
+          }
+          if (child.exitCode !== null) throw new Error(`ended without showing ${wanted}:\n${text}`);
+          await new Promise<void>((resolve) => (wake = resolve));
+        }
+      },
+    };
+  }
+
+  it("shows a banner with colours, tells events, and obeys keys", async (t) => {
+    const folder = await makeProject(t, { "src/index.ts": WORKER }, { kv_namespaces: [{ binding: "KV", id: "things" }] });
+    const terminal = onTerminal(t, folder);
+    const banner = await terminal.shows("╰");
+    assert.match(banner, /\u001b\[/);
+    assert.match(banner, /env\.KV\s+KV namespace/);
+    assert.match(banner, /open browser.*clear.*rebuild.*help.*quit/);
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(banner)![0];
+    assert.equal((await send(url)).status, 200);
+    await terminal.shows("inbox@example.org");
+    terminal.type("r");
+    await terminal.shows("rebuilt");
+    await writeProjectFile(folder, "src/index.ts", WORKER.replace("hello", "changed"));
+    await terminal.shows("rebuilt");
+    terminal.type("c");
+    await terminal.shows("\u001b\\[2J");
+    terminal.type("h");
+    await terminal.shows("╰");
+    terminal.type("q");
+    const [code] = (await terminal.exited) as [number];
+    assert.equal(code, 0);
+  });
+
+  it("stops on Ctrl-C", async (t) => {
+    const terminal = onTerminal(t, await makeProject(t, { "src/index.ts": WORKER }));
+    await terminal.shows("╰");
+    terminal.type("\u0003");
+    assert.equal(((await terminal.exited) as [number])[0], 0);
+  });
+});

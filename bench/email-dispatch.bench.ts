@@ -1,23 +1,49 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { createColdStart } from "./email-dispatch/cold-start.ts";
+import { timeOfWritingTwice } from "./email-dispatch/disk.ts";
 import { createMails } from "./email-dispatch/mail.ts";
+import { startReelpost } from "./email-dispatch/ours.ts";
 import { startMiniflare } from "./email-dispatch/peer.ts";
 import type { Arm, Bench, Kit } from "./harness/bench.ts";
 import { createClient, throughput } from "./harness/load.ts";
+import { median } from "./harness/median.ts";
 
 const compatibilityDate = "2026-07-01"; // both runtimes know it
 const sampleMs = 2000;
-const path = "/cdn-cgi/handler/email?from=ada%40sender.example&to=inbox%40reelpost.example";
+const usualSize = 4096;
+const largeSize = 25 * 1024 * 1024;
+const largeRepeats = 3;
+const coldRepeats = 3;
 
+/** One Email Worker on both sides: it parses a mail of 4 KB with postal-mime, puts a note into KV and forwards it. */
 const bench: Bench = {
   name: "email-dispatch",
   async setup(kit) {
     const worker = await bundledWorker(kit);
     const miniflare = await startMiniflare(kit, { worker, compatibilityDate });
+    const reelpost = await startReelpost(kit, { worker, compatibilityDate });
+    const coldStart = await createColdStart(kit, { worker, compatibilityDate, nextMail: createMails({ size: usualSize, prefix: "cold" }) });
     return {
       peers: { miniflare: miniflare.version },
-      arms: [...dispatchArms(kit, "miniflare", miniflare.url)],
-      figures: (of) => ({ sequential: of("miniflare sequential"), concurrent32: of("miniflare 32 concurrent") }),
+      arms: [
+        ...dispatchArms(kit, "reelpost", reelpost.url),
+        ...dispatchArms(kit, "miniflare", miniflare.url),
+        { name: "reelpost cold start", unit: "ms", sample: () => medianOf(coldRepeats, coldStart) },
+        await largeMessageArm(kit, reelpost.url),
+        await floorArm(kit),
+      ],
+      figures: (of) => ({
+        sequential_ratio: of("reelpost sequential") / of("miniflare sequential"),
+        concurrent32_ratio: of("reelpost 32 concurrent") / of("miniflare 32 concurrent"),
+        cold_start_ms: of("reelpost cold start"),
+        large_message_ratio: of("reelpost 25 MiB message") / of("25 MiB to disk twice"),
+        // For the reader: what the ratios are made of, in messages per second.
+        sequential_per_second: of("reelpost sequential"),
+        concurrent32_per_second: of("reelpost 32 concurrent"),
+        large_message_ms: of("reelpost 25 MiB message"),
+      }),
     };
   },
 };
@@ -31,16 +57,47 @@ async function bundledWorker(kit: Kit): Promise<string> {
 }
 
 function dispatchArms(kit: Kit, who: string, url: string): Arm[] {
-  const client = createClient(url);
-  kit.onStop(client.close);
-  const nextMail = createMails({ size: 4096, prefix: who });
-  const send = async () => {
-    const { status, body } = await client.post(path, nextMail());
-    if (status !== 200) throw new Error(`${who} answered ${status}: ${body.slice(0, 500)}`);
-  };
+  const post = poster(kit, who, url);
+  const nextMail = createMails({ size: usualSize, prefix: who });
+  const send = () => post("inbox@reelpost.example", nextMail());
   return [1, 32].map((concurrency) => ({
     name: concurrency === 1 ? `${who} sequential` : `${who} ${concurrency} concurrent`,
     unit: "msg/s",
     sample: () => throughput(send, { concurrency, forMs: sampleMs }),
   }));
+}
+
+/** From the first octet sent until the answer; the worker reads all of it and forwards it. */
+async function largeMessageArm(kit: Kit, url: string): Promise<Arm> {
+  const post = poster(kit, "reelpost", url);
+  const nextMail = createMails({ size: largeSize, prefix: "large" });
+  const timeOfOne = async () => {
+    const mail = nextMail();
+    const started = performance.now();
+    await post("large@reelpost.example", mail);
+    return performance.now() - started;
+  };
+  return { name: "reelpost 25 MiB message", unit: "ms", sample: () => medianOf(largeRepeats, timeOfOne) };
+}
+
+async function floorArm(kit: Kit): Promise<Arm> {
+  const dir = join(kit.dir, "floor");
+  await mkdir(dir);
+  const mail = createMails({ size: largeSize, prefix: "floor" })();
+  return { name: "25 MiB to disk twice", unit: "ms", sample: () => medianOf(largeRepeats, () => timeOfWritingTwice(dir, mail)) };
+}
+
+function poster(kit: Kit, who: string, url: string): (to: string, mail: Uint8Array) => Promise<void> {
+  const client = createClient(url);
+  kit.onStop(client.close);
+  return async (to, mail) => {
+    const { status, body } = await client.post(`/cdn-cgi/handler/email?from=ada%40sender.example&to=${encodeURIComponent(to)}`, mail);
+    if (status !== 200) throw new Error(`${who} answered ${status}: ${body.slice(0, 500)}`);
+  };
+}
+
+async function medianOf(repeats: number, measure: () => Promise<number>): Promise<number> {
+  const values: number[] = [];
+  while (values.length < repeats) values.push(await measure());
+  return median(values);
 }

@@ -1,5 +1,7 @@
 import { connect, type Socket } from "node:net";
 
+const answerTimeoutMs = 60_000;
+
 export interface Answer {
   status: number;
   body: string;
@@ -16,13 +18,22 @@ export function createClient(url: string): { post(path: string, body: Uint8Array
 
   const connection = () => {
     const socket = connect(Number(port), hostname).setNoDelay(true);
-    open.add(socket.on("close", () => open.delete(socket)));
+    socket.on("error", () => {}).on("close", () => open.delete(socket));
+    open.add(socket);
     return socket;
+  };
+
+  /** Servers close connections that rest while other arms have their turn. */
+  const idleConnection = () => {
+    for (;;) {
+      const socket = idle.pop();
+      if (socket === undefined || (!socket.destroyed && !socket.readableEnded)) return socket;
+    }
   };
 
   return {
     async post(path, body) {
-      const socket = idle.pop() ?? connection();
+      const socket = idleConnection() ?? connection();
       socket.cork();
       socket.write(`POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: text/plain\r\ncontent-length: ${body.byteLength}\r\n\r\n`);
       socket.write(body);
@@ -38,7 +49,9 @@ export function createClient(url: string): { post(path: string, body: Uint8Array
 function readAnswer(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let received: Buffer = Buffer.alloc(0);
+    const timer = setTimeout(() => onError(new Error(`no answer after ${answerTimeoutMs / 1000} s`)), answerTimeoutMs);
     const settle = (done: () => void) => {
+      clearTimeout(timer);
       socket.off("data", onData).off("error", onError).off("close", onClose);
       done();
     };

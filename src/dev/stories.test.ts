@@ -7,7 +7,8 @@ import type { DevEvent } from "./events.ts";
 import { createStories } from "./stories.ts";
 
 const mail = (id: string): InboundMail => ({ id, from: "a@example.com", to: "b@example.org", rawSize: 5, headers: [["From", "a@example.com"], ["To", "b@example.org"]], raw: () => Buffer.from("hello"), canBeForwarded: true });
-const ok: EmailOutcome = { outcome: "ok", ended: Promise.resolve() };
+/** The record comes later than the test. */
+const ok: EmailOutcome = { outcome: "ok", ended: new Promise(() => {}) };
 
 /** A runtime in which nothing happens until the test says that it has. */
 function heldRuntime() {
@@ -76,6 +77,16 @@ describe("stories", () => {
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
     assert.deepEqual(told(events), [["sent", "", "s1"], ["fetch", "", []], ["fetch", "", []]]);
+  });
+
+  it("tell of a message whose process could not be had, although no record of it comes", async (t) => {
+    const { stories, events } = setUp();
+    t.after(stories.close);
+    const failing = { ...heldRuntime().runtime, email: async () => ({ outcome: "exception" as const, exception: { name: "Error", message: "it does not start" }, ended: Promise.resolve() }) };
+    const { runtime } = createStories({ runtime: failing, explain: () => undefined, clock: createManualClock(), report: (event) => void events.push(event) });
+    await runtime.email("inbox", mail("m1"), {} as MailActions);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(events.map((event) => event.event === "email" && [event.id, event.outcome, event.exceptions[0]!.message]), [["m1", "exception", "it does not start"]]);
   });
 
   it("carry the rejection, warnings about the envelope, and explained exceptions, the handler's own first", (t) => {

@@ -1,8 +1,8 @@
 import type { Clock } from "../kernel/index.ts";
 import type { Captured } from "../mail/index.ts";
-import type { InboundMail, Invocation, WorkerRuntime } from "../workers/index.ts";
+import type { InboundMail, Invocation, Outcome, WorkerRuntime } from "../workers/index.ts";
 import { envelopeWarnings } from "./envelope-warnings.ts";
-import type { Explained, MailAction, Report } from "./events.ts";
+import type { EmailEvent, Explained, FetchEvent, MailAction, Report } from "./events.ts";
 
 /** Puts together what belongs together: an invocation, the mail it sent, what was odd about its message. */
 export interface Stories {
@@ -27,12 +27,17 @@ interface Live {
   key: string;
   actions: MailAction[];
   warnings: string[];
-  /** Milliseconds since the epoch when the caller was done with it; its record comes a little later. */
+  /** Milliseconds since the epoch: when it began, and when the caller was done with it. Its record comes a little later. */
+  began: number;
   over?: number;
 }
 
-/** The runtime waits this long for a record; one that never comes (the process could not be started) is given up after it. */
+/** The runtime waits this long for a record; one that has not come by then will not. */
 const RECORD_PATIENCE_MS = 40_000;
+/** The record of a request that failed comes at once or not at all. */
+const FAILED_PATIENCE_MS = 2000;
+/** What one invocation sends beyond this is told apart from it. */
+const MAX_ACTIONS = 1000;
 /** More live invocations than this are not followed; what they send is told apart from them. */
 const MAX_LIVE = 10_000;
 
@@ -40,17 +45,31 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
   const live = new Map<string, Live[]>();
   let count = 0;
 
-  /** Returns what to call when the caller is done. */
-  function begin(worker: string, key: string, warnings: string[] = []): () => void {
-    if (count >= MAX_LIVE) return () => {};
+  function begin(worker: string, key: string, warnings: string[] = []): Live {
+    const entry: Live = { worker, key, actions: [], warnings, began: clock.now() };
+    if (count >= MAX_LIVE) return entry;
     count += 1;
     const entries = live.get(worker);
-    const entry: Live = { worker, key, actions: [], warnings };
     if (entries === undefined) live.set(worker, [entry]);
     else entries.push(entry);
-    return () => {
-      entry.over = clock.now();
-    };
+    return entry;
+  }
+
+  function forget(entry: Live): boolean {
+    const entries = live.get(entry.worker) ?? [];
+    const at = entries.indexOf(entry);
+    if (at < 0) return false;
+    entries.splice(at, 1);
+    count -= 1;
+    return true;
+  }
+
+  /** A process that could not be had leaves no record: then the outcome is all there is to tell. */
+  function tellUnrecorded(entry: Live, { outcome, exception }: Outcome, event: Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize"> | Pick<FetchEvent, "event" | "method" | "url">) {
+    if (!forget(entry)) return;
+    const { worker, warnings, actions, began } = entry;
+    const common = { worker, outcome, wallMs: clock.now() - began, logs: [], actions, exceptions: exception === undefined ? [] : [exception] };
+    report(event.event === "email" ? { ...event, ...common, warnings } : { ...event, ...common });
   }
 
   const sweeper = setInterval(() => {
@@ -69,8 +88,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     const [found] = candidates;
     if (found === undefined) return undefined;
     if (candidates.length > 1) for (const entry of candidates) for (const action of entry.actions.splice(0)) report({ event: "sent", worker, ...action });
-    entries.splice(entries.indexOf(found), 1);
-    count -= 1;
+    forget(found);
     return found;
   }
 
@@ -100,15 +118,28 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     runtime: {
       ...runtime,
       email(name, mail, actions) {
-        const over = begin(name, emailKey(mail.id, mail.to), envelopeWarnings(mail));
-        return runtime.email(name, mail, actions).finally(over);
+        const entry = begin(name, emailKey(mail.id, mail.to), envelopeWarnings(mail));
+        const answer = runtime.email(name, mail, actions);
+        const { id, from, to, rawSize } = mail;
+        answer.then((outcome) => outcome.ended.then(() => tellUnrecorded(entry, outcome, { event: "email", id, from, to, rawSize }))).catch(() => forget(entry));
+        return answer;
       },
       fetch(name, request, response) {
-        const over = begin(name, fetchKey(request.method ?? "GET", request.url ?? "/"));
-        return runtime.fetch(name, request, response).finally(over);
+        const { method = "GET", url = "/" } = request;
+        const entry = begin(name, fetchKey(method, url));
+        const answer = runtime.fetch(name, request, response);
+        answer.then(
+          (outcome) => {
+            entry.over = clock.now();
+            if (outcome.exception !== undefined) setTimeout(() => tellUnrecorded(entry, outcome, { event: "fetch", method, url }), FAILED_PATIENCE_MS).unref();
+          },
+          () => forget(entry),
+        );
+        return answer;
       },
       upgrade(name, request, socket, head) {
-        socket.once("close", begin(name, fetchKey("GET", request.url ?? "/")));
+        const entry = begin(name, fetchKey("GET", request.url ?? "/"));
+        socket.once("close", () => (entry.over = clock.now()));
         runtime.upgrade(name, request, socket, head);
       },
     },
@@ -116,7 +147,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
       const worker = mail.script ?? "";
       const action: MailAction = { action: mail.cause, from: mail.from, to: mail.to, messageId: mail.messageId, files: files.map(({ path }) => path) };
       const owner = ownerOf(live.get(worker) ?? [], mail.inbound?.id);
-      if (owner === undefined) report({ event: "sent", worker, ...action });
+      if (owner === undefined || owner.actions.length >= MAX_ACTIONS) report({ event: "sent", worker, ...action });
       else owner.actions.push(action);
     },
     close() {

@@ -10,7 +10,7 @@ export interface DevOptions {
   configs?: string[];
   /** `--env` */
   environment?: string;
-  /** Default 127.0.0.1. */
+  /** Default: `dev.ip` of the first configuration, or 127.0.0.1. */
   host?: string;
   /** Default: `dev.port` of the first configuration, or 8787. 0 takes any free port. */
   port?: number;

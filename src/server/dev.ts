@@ -18,7 +18,7 @@ const KEPT_RUNS = 50;
  * server from starting. Rejects with UserError for a configuration that cannot be used, a port or a data directory that is taken.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
-  const { cwd, configs = [], environment, host = "127.0.0.1", watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
+  const { cwd, configs = [], environment, watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
   try {
@@ -30,6 +30,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     lifecycle.onStop("projects", async () => void (await Promise.all(workers.map((worker) => worker.close()))));
     const byName = indexByName(workers);
     const first = workers[0]!;
+    const host = options.host ?? first.project.dev.ip ?? "127.0.0.1";
 
     const dataDir = resolve(cwd, options.dataDir ?? join(first.project.root, ".reelpost"));
     prepareDataDirectory(dataDir);

@@ -4,8 +4,8 @@ import type { Readable } from "node:stream";
 import { messageOf } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
 import type { Outbound, Settled, Transport } from "../messages/types.ts";
-import { writeDurably } from "./durable-file.ts";
 import { fileStem, safeFilename } from "./filename.ts";
+import { writeWhole } from "./whole-file.ts";
 
 /** A message that was written instead of sent, and where its parts lie: the `.eml` first. */
 export interface Captured {
@@ -26,7 +26,7 @@ export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (ca
     const path = join(dir, folder, name);
     if (made.has(folder)) {
       try {
-        await writeDurably(path, content);
+        await writeWhole(path, content);
         return path;
       } catch (err) {
         // Somebody tidied the folder away. The file could not be opened, so nothing of the content was read yet.
@@ -35,7 +35,7 @@ export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (ca
     }
     await mkdir(join(dir, folder), { recursive: true, mode: 0o700 });
     made.add(folder);
-    await writeDurably(path, content);
+    await writeWhole(path, content);
     return path;
   }
 

@@ -134,16 +134,12 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   async function answerOf(id: string, token: string, mail: InboundMail): Promise<Answer> {
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), limits.emailWallMs);
     try {
-      const answer = await dispatch.send(id, token, mail, deadline.signal);
+      const answer = await dispatch.send(id, token, mail, limits.emailWallMs);
+      if (answer === undefined) return { outcome: "exceededWallTime", exception: { name: "Error", message: `Worker exceeded wall time limit of ${limits.emailWallMs} ms.` } };
       return answer.exception === undefined ? answer : { ...answer, exception: mapException(answer.exception, mapStack) };
     } catch (err) {
-      if (deadline.signal.aborted) return { outcome: "exceededWallTime", exception: { name: "Error", message: `Worker exceeded wall time limit of ${limits.emailWallMs} ms.` } };
       return causeOfDeath(err);
-    } finally {
-      clearTimeout(timer);
     }
   }
 

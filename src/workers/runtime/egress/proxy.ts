@@ -18,6 +18,7 @@ export interface EgressProxyOptions {
   maxConnections?: number;
 }
 
+const ACTIONS_ORIGIN = `http://${ACTIONS_HOST}`;
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
 
 /**
@@ -34,9 +35,8 @@ export async function startEgressProxy({ socket, check, lookup = systemLookup, a
 
   const server = await listen(socket, { requireHostHeader: false, maxHeaderSize: 256 * 1024 }, (request, response) => {
     onActivity();
-    const url = parse(request.url);
-    if (url?.hostname === ACTIONS_HOST) return void withPath(request, url, () => actions(request, response)).catch((err: unknown) => answer(response, err));
-    forward(request, response, url).catch((err: unknown) => answer(response, err));
+    const handled = request.url!.startsWith(ACTIONS_ORIGIN) ? act(request, response) : forward(request, response, parse(request.url));
+    handled.catch((err: unknown) => answer(response, err));
   });
   server.http.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
@@ -47,6 +47,12 @@ export async function startEgressProxy({ socket, check, lookup = systemLookup, a
     upgrade(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 502 Bad Gateway\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
   });
   return server;
+
+  /** The actions host sees a request as any server does: with the path alone. */
+  async function act(request: IncomingMessage, response: ServerResponse) {
+    request.url = request.url!.slice(ACTIONS_ORIGIN.length);
+    await actions(request, response);
+  }
 
   async function forward(request: IncomingMessage, response: ServerResponse, url: URL | undefined) {
     if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
@@ -89,12 +95,6 @@ function parse(text: string | undefined): URL | undefined {
 }
 
 const targetOf = (url: URL): Target => ({ host: url.hostname, port: Number(url.port) || (url.protocol === "https:" ? 443 : 80), tls: url.protocol === "https:" });
-
-/** The actions host sees a request as any server does: with the path alone. */
-async function withPath(request: IncomingMessage, url: URL, then: () => Promise<void>): Promise<void> {
-  request.url = url.pathname + url.search;
-  await then();
-}
 
 /** Raw headers as pairs, without those that speak of one connection only (RFC 9110 7.6.1). */
 function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {

@@ -22,14 +22,13 @@ export class ForwardableMessage {
   readonly from: string;
   readonly to: string;
   readonly rawSize: number;
+  readonly raw: ReadableStream;
   readonly headers: Headers;
   readonly canBeForwarded: boolean;
   #token: string;
   #verdict: Verdict;
-  #raw: ReadableStream | undefined;
 
-  /** `raw` is absent for a message that is fetched only when somebody reads it. */
-  constructor(meta: Meta, raw: ReadableStream | undefined, verdict: Verdict) {
+  constructor(meta: Meta, raw: ReadableStream, verdict: Verdict) {
     this.from = meta.from;
     this.to = meta.to;
     this.rawSize = meta.rawSize;
@@ -37,11 +36,7 @@ export class ForwardableMessage {
     this.canBeForwarded = meta.canBeForwarded;
     this.#token = meta.token;
     this.#verdict = verdict;
-    this.#raw = raw;
-  }
-
-  get raw(): ReadableStream {
-    return (this.#raw ??= this.#fetchRaw());
+    this.raw = raw;
   }
 
   setReject(reason: string): void {
@@ -61,18 +56,6 @@ export class ForwardableMessage {
     return this.#act("reply-built", encodeBuilder(mail));
   }
 
-  #fetchRaw(): ReadableStream {
-    const { readable, writable } = new FixedLengthStream(this.rawSize);
-    const flow = async () => {
-      const response = await ask(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": this.#token } });
-      if (!response.ok) throw new Error("The message can no longer be read: its event has ended");
-      await response.body!.pipeTo(writable);
-    };
-    // A reader that stops half-way ends the flow; a flow that fails ends the reader.
-    flow().catch((thrown) => writable.abort(thrown).catch(() => {}));
-    return readable;
-  }
-
   async #act(path: string, body: string | ReadableStream): Promise<EmailSendResult> {
     return resultOf(await ask(`http://${ACTIONS_HOST}/${path}`, { method: "POST", body, headers: { "x-reelpost-message": this.#token } }));
   }
@@ -90,11 +73,17 @@ function headersOf(fields: [string, string][]): Headers {
   return headers;
 }
 
-/** Short messages come whole: described in a header, raw in the body. Of long ones the body is the description alone. */
-async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream | undefined }> {
+/**
+ * Short messages come whole: described in a header, raw in the body. Of long ones the body is the description alone, and the raw message
+ * is asked for; what nobody reads of it stays with the server.
+ */
+async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
   const described = request.headers.get(META_HEADER)!;
-  if (described === META_IN_BODY) return { meta: await request.json<Meta>(), raw: undefined };
-  return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
+  if (described !== META_IN_BODY) return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
+  const meta = await request.json<Meta>();
+  const response = await ask(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": meta.token } });
+  if (!response.ok || response.body === null) throw new Error(`The message could not be fetched: ${await response.text()}`);
+  return { meta, raw: response.body };
 }
 
 // Nobody awaits such a promise, so it is no exception of the handler; in the log of its event it is seen.

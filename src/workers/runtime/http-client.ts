@@ -1,0 +1,171 @@
+import { connect } from "node:net";
+
+/**
+ * Just enough of an HTTP/1.1 client (RFC 9112) for a peer we know, workerd behind a unix socket: requests and answers that are at hand
+ * whole. Every message of every worker passes through here, and node:http costs it more than the worker's own code does.
+ */
+export interface HttpClient {
+  post(headers: Record<string, string | number>, body: Uint8Array): Exchange;
+  close(): void;
+}
+
+export interface Exchange {
+  /** Rejects when the connection fails, or with the reason for which it was abandoned. */
+  readonly answer: Promise<Answer>;
+  /** Closes the connection, at which workerd cancels what it was doing. */
+  abandon(reason: Error): void;
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+export interface HttpClientOptions {
+  socketPath: string;
+  /** Requests under way at once; more wait their turn. */
+  maxConnections: number;
+  /** Requests that may wait. */
+  maxWaiting?: number;
+  /** Longest answer, in bytes. */
+  maxAnswer?: number;
+}
+
+/** workerd closes a connection that was idle for 5 s (the pipelineTimeout of its HTTP library): ours goes first. */
+const IDLE_MS = 4000;
+
+interface Pending {
+  request: Uint8Array;
+  settled: boolean;
+  /** Sent a second time, because a kept connection was closed at the very moment it was used again. */
+  retried: boolean;
+  connection: Connection | undefined;
+  resolve(answer: Answer): void;
+  reject(reason: unknown): void;
+}
+
+interface Connection {
+  send(pending: Pending): void;
+  destroy(): void;
+}
+
+export function createHttpClient({ socketPath, maxConnections, maxWaiting = 10_000, maxAnswer = 1024 * 1024 }: HttpClientOptions): HttpClient {
+  const open = new Set<Connection>();
+  const idle: Connection[] = [];
+  const waiting: Pending[] = [];
+
+  function start(pending: Pending) {
+    const connection = idle.pop() ?? openConnection();
+    pending.connection = connection;
+    connection.send(pending);
+  }
+
+  function startNext() {
+    while (waiting.length > 0 && (idle.length > 0 || open.size < maxConnections)) {
+      const pending = waiting.shift()!;
+      if (!pending.settled) start(pending);
+    }
+  }
+
+  function openConnection(): Connection {
+    const socket = connect(socketPath);
+    let current: Pending | undefined;
+    let received: Buffer = Buffer.alloc(0);
+    let uses = 0;
+
+    const connection: Connection = {
+      send(pending) {
+        current = pending;
+        uses++;
+        socket.setTimeout(0);
+        socket.write(pending.request);
+      },
+      destroy: () => void socket.destroy(),
+    };
+    open.add(connection);
+    socket.on("data", (chunk: Buffer) => {
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+      try {
+        const answer = readAnswer(received, maxAnswer);
+        if (answer === undefined) return;
+        received = Buffer.alloc(0);
+        const pending = current;
+        current = undefined;
+        socket.setTimeout(IDLE_MS);
+        idle.push(connection);
+        if (pending !== undefined) settle(pending, () => pending.resolve(answer));
+        startNext();
+      } catch (err) {
+        socket.destroy(err as Error);
+      }
+    });
+    socket.on("timeout", () => socket.destroy());
+    let failure: Error | undefined;
+    socket.on("error", (err) => (failure = err));
+    socket.on("close", () => {
+      open.delete(connection);
+      const at = idle.indexOf(connection);
+      if (at >= 0) idle.splice(at, 1);
+      const pending = current;
+      if (pending !== undefined && !pending.settled) {
+        // Nothing came back on a connection that had rested: it was closed before the request was read.
+        if (uses > 1 && received.length === 0 && !pending.retried) {
+          pending.retried = true;
+          waiting.unshift(pending);
+        } else {
+          settle(pending, () => pending.reject(failure ?? new Error("the connection was closed before the answer came")));
+        }
+      }
+      startNext();
+    });
+    return connection;
+  }
+
+  return {
+    post(headers, body) {
+      const { promise: answer, resolve, reject } = Promise.withResolvers<Answer>();
+      const pending: Pending = { request: encode(headers, body), settled: false, retried: false, connection: undefined, resolve, reject };
+      if (waiting.length >= maxWaiting) settle(pending, () => reject(new Error(`${maxWaiting} messages are waiting for this worker`)));
+      else waiting.push(pending);
+      startNext();
+      return {
+        answer,
+        abandon(reason) {
+          settle(pending, () => reject(reason));
+          pending.connection?.destroy();
+        },
+      };
+    },
+    close() {
+      for (const connection of open) connection.destroy();
+    },
+  };
+}
+
+function settle(pending: Pending, tell: () => void): void {
+  if (pending.settled) return;
+  pending.settled = true;
+  tell();
+}
+
+function encode(headers: Record<string, string | number>, body: Uint8Array): Uint8Array {
+  let head = `POST / HTTP/1.1\r\nhost: mail\r\ncontent-length: ${body.length}\r\n`;
+  for (const [name, value] of Object.entries(headers)) head += `${name}: ${value}\r\n`;
+  return Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), body]);
+}
+
+/** The whole answer, or undefined while there is more to come. Throws for what workerd never sends. */
+function readAnswer(received: Buffer, maxAnswer: number): Answer | undefined {
+  const end = received.indexOf("\r\n\r\n");
+  if (end < 0) {
+    if (received.length > maxAnswer) throw new Error("the answer's header section is too long");
+    return undefined;
+  }
+  const head = received.toString("latin1", 0, end);
+  const [, status] = /^HTTP\/1\.[01] (\d{3})/.exec(head) ?? [];
+  const [, length] = /\r\ncontent-length: *(\d+)/i.exec(head) ?? [];
+  if (status === undefined || length === undefined) throw new Error("the answer is not one that workerd gives");
+  if (Number(length) > maxAnswer) throw new Error("the answer is too long");
+  const bodyAt = end + 4;
+  return received.length < bodyAt + Number(length) ? undefined : { status: Number(status), body: received.toString("utf8", bodyAt, bodyAt + Number(length)) };
+}

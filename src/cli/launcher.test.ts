@@ -12,7 +12,7 @@ const LAUNCHER = fileURLToPath(new URL("../../bin/reelpost.cjs", import.meta.url
 /** What the program does in these tests: tells what it was given, then what its first argument says. */
 const MAIN = `
 const [what] = process.argv.slice(2);
-if (what === "wait") { process.on("SIGTERM", () => process.exit(5)); setInterval(() => {}, 1000); }
+if (what === "wait") { process.on("SIGTERM", () => process.exit(5)); setTimeout(() => process.exit(9), 10_000); }
 console.log(JSON.stringify({ args: process.argv.slice(2), guard: process.env.REELPOST_LAUNCHED ?? null }));
 if (what === "exit") process.exitCode = 7;
 if (what === "stdin") process.stdin.pipe(process.stdout);

@@ -114,7 +114,7 @@ test("building again follows every change: code, imported files, format", async 
   await write(root, { "src/a.txt": "two" });
   const changed = await bundler.build();
   assert.notEqual(changed.digest, first.digest);
-  assert.equal(changed.script.modules[1]!.content, "two");
+  assert.deepEqual(changed.script.modules.slice(1).map(({ content }) => content), ["two"]);
 
   await write(root, { "src/index.ts": `import text from "./a.txt";\naddEventListener("fetch", (event: any) => event.respondWith(new Response(text)));` });
   const service = await bundler.build();

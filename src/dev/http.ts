@@ -38,7 +38,7 @@ const FORMS: Record<string, "query" | "headers"> = {
 /** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
 export function createDevHttp({ runtime, receive, workers, unavailable, health, log, graceMs = 5000 }: Options): DevHttp {
   // A worker may stream for as long as it likes: only the headers have to arrive in time.
-  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, maxHeaderSize: 64 * 1024, noDelay: true });
+  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 60_000, maxHeaderSize: 64 * 1024, noDelay: true });
   const upgraded = new Set<Duplex>();
 
   function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {

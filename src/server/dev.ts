@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
-import { createLifecycle, randomIds, systemClock, UserError } from "../kernel/index.ts";
+import { createLifecycle, messageOf, randomIds, systemClock, UserError } from "../kernel/index.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
 import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from "../workers/index.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
@@ -15,7 +15,8 @@ const KEPT_RUNS = 50;
 
 /**
  * Starts the development server and resolves when it takes mail and requests. A worker that does not build is reported and does not keep the
- * server from starting. Rejects with UserError for a configuration that cannot be used, a port or a data directory that is taken.
+ * server from starting. Rejects with UserError (an AggregateError of them for several
+ * configurations) for a configuration that cannot be used, a port or a data directory that is taken.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
   const { cwd, configs = [], environment, watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
@@ -26,8 +27,9 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     const late: { runtime?: WorkerRuntime } = {};
     const deploy: WorkerRuntime["deploy"] = (script, how) => late.runtime!.deploy(script, how);
     const open = (config?: string) => openDevWorker({ cwd, config, environment, runtime: { deploy }, report, clock, watch });
-    const workers = await Promise.all(configs.length === 0 ? [open()] : configs.map(open));
-    lifecycle.onStop("projects", async () => void (await Promise.all(workers.map((worker) => worker.close()))));
+    const workers = await allOrEveryReason(configs.length === 0 ? [open()] : configs.map(open));
+    const closeProjects = async () => void (await Promise.all(workers.map((worker) => worker.close())));
+    lifecycle.onStop("projects", closeProjects);
     const byName = indexByName(workers);
     const first = workers[0]!;
     const host = options.host ?? first.project.dev.ip ?? "127.0.0.1";
@@ -39,7 +41,9 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     const mailDir = newRunFolder(join(dataDir, "mail"), clock.now());
 
     const claims = () => workers.map(({ name, project }) => ({ worker: name, addresses: project.addresses }));
-    let stories!: Stories;
+    let stories: Stories | undefined;
+    // Stopped after the workers: their last events are told too.
+    lifecycle.onStop("stories", () => stories?.close());
     const { runtime, receiver, spool } = composeLocalMail(
       {
         bindings: composeBindings(await openStore(dataDir, basics), dataDir, basics),
@@ -48,7 +52,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
         egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
         limits: { ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
         maxMessageBytes: limits.messageBytes,
-        onCaptured: (captured) => stories.captured(captured),
+        onCaptured: (captured) => stories?.captured(captured),
         route: (recipient) => ({ kind: "worker", script: workerFor(recipient, claims()) }),
         rules: { isVerified: (address) => isVerified(address, workers), leadsTo: (address, script) => claimedBy(address, claims()) === script },
         observe(processes) {
@@ -58,7 +62,6 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       },
       basics,
     );
-    lifecycle.onStop("stories", () => stories.close());
     late.runtime = runtime;
     await Promise.all(workers.map((worker) => worker.rebuild("start")));
 
@@ -74,6 +77,8 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     if (!isLoopback(host)) report({ event: "warning", text: `${host} can be reached by other machines, and whoever reaches it can run your worker` });
     const smtp = await listenForMail(options.smtpPort ?? first.project.reelpost.smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
     if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
+    // First of all: nothing is built any more while the rest comes to its end.
+    lifecycle.onStop("rebuilding", closeProjects);
 
     return {
       url,
@@ -91,6 +96,15 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     await lifecycle.stop();
     throw err;
   }
+}
+
+/** With several configurations the mistakes of all of them are told at once. */
+async function allOrEveryReason<T>(promises: Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(promises);
+  const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+  if (reasons.length > 1) throw new AggregateError(reasons, reasons.map(messageOf).join("\n"));
+  if (reasons.length === 1) throw reasons[0];
+  return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
 }
 
 function indexByName(workers: DevWorker[]): Map<string, DevWorker> {

@@ -34,6 +34,7 @@ describe("reelpost dev in a pipe", () => {
     patient.child.kill("SIGTERM");
     assert.equal((await answer).status, 200);
     assert.deepEqual(await patient.exited, { code: 0, signal: null });
+    assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
 
     const impatient = await spawnDev(t, folder);
     const cut = send(impatient.ready.url, { "X-Wait": "20000" }).then(() => "answered", () => "cut");

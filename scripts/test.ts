@@ -1,0 +1,99 @@
+/**
+ * The tests: looks for what they need from the system, starts one PostgreSQL for all of them, and runs every `*.test.ts` of src/ and test/.
+ *
+ *     npm test                         all but the soak tests
+ *     npm test -- store/jobs           only files whose path contains one of the words
+ *     npm test -- --name "a lease"     only tests whose name matches
+ *     npm run test:soak                the soak tests
+ *
+ * With REQUIRE_ALL=1 a test that was skipped or left to do fails the run.
+ */
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { parseArgs } from "node:util";
+import { SHARED_CLUSTER, startCluster } from "../test/support/postgres.ts";
+import { ensureSystem } from "./system.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+const TEST_TIMEOUT_MS = { usual: 120_000, soak: 30 * 60_000 };
+/** A test that blocks its process cannot time itself out: with no news from anywhere for this long, the run ends. */
+const SILENCE_MS = { usual: 300_000, soak: 60 * 60_000 };
+
+const { values: options, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { soak: { type: "boolean", default: false }, name: { type: "string", multiple: true } },
+});
+
+const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { cwd: ROOT })
+  .filter((file) => file.endsWith(".soak.test.ts") === options.soak)
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  .sort();
+
+if (files.length === 0) fail(`no test file ${words.length > 0 ? `has ${words.join(" or ")} in its path` : "was found"}`);
+
+const requireAll = process.env["REQUIRE_ALL"] === "1";
+const missing = ensureSystem("test");
+if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(", ")} is missing`);
+
+const cluster = await startCluster();
+if (cluster) process.env[SHARED_CLUSTER] = cluster.url;
+try {
+  await runTests();
+} finally {
+  await cluster?.stop();
+}
+
+async function runTests() {
+  const kind = options.soak ? "soak" : "usual";
+  const interrupted = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
+  const notRun: string[] = [];
+  const events = run({
+    cwd: ROOT,
+    files: files.map((file) => join(ROOT, file)),
+    // Tests start servers and child processes of their own: two at once keep two cores busy, more than eight help nobody.
+    concurrency: Math.min(8, Math.max(2, availableParallelism())),
+    // A test that leaves a handle open would otherwise keep its file, and with it the run, alive for good.
+    forceExit: true,
+    timeout: TEST_TIMEOUT_MS[kind],
+    signal: interrupted.signal,
+    ...(options.name ? { testNamePatterns: options.name } : {}),
+  });
+  events.on("test:fail", ({ todo }) => {
+    if (todo === undefined || todo === false) process.exitCode = 1;
+  });
+  events.on("test:pass", ({ name, file, skip, todo }) => {
+    if (given(skip) || given(todo)) notRun.push(`${name} (${file ?? "?"}): ${String(skip ?? todo)}`);
+  });
+  events.on("test:summary", ({ file, success }) => {
+    // The one without a file is the summary of the whole run.
+    if (file === undefined && !success) process.exitCode = 1;
+  });
+  const silence = setTimeout(() => {
+    process.stderr.write(`no test began or ended for ${SILENCE_MS[kind] / 60_000} minutes: the run is ended\n`);
+    interrupted.abort();
+  }, SILENCE_MS[kind]).unref();
+  for (const news of ["test:dequeue", "test:complete"] as const) events.on(news, () => void silence.refresh());
+  await new Promise<void>((resolve, reject) => {
+    events.compose(spec()).on("error", reject).on("end", resolve).pipe(process.stdout, { end: false });
+  });
+  clearTimeout(silence);
+  if (interrupted.signal.aborted) process.exitCode = 130;
+  if (notRun.length > 0 && requireAll) {
+    process.stderr.write(`REQUIRE_ALL=1, but ${notRun.length} tests did not run:\n${notRun.map((line) => `  ${line}\n`).join("")}`);
+    process.exitCode = 1;
+  }
+}
+
+/** Of `skip` and `todo`: absent or false when the test ran, else true or the reason. */
+function given(mark: string | boolean | undefined): boolean {
+  return mark !== undefined && mark !== false;
+}
+
+function fail(reason: string): never {
+  process.stderr.write(`${reason}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, test, type TestContext } from "node:test";
+import { sql } from "kysely";
+import { isStoreError } from "../errors.ts";
+import { openSqlite } from "./sqlite.ts";
+
+interface Tables {
+  counters: { name: string; value: number };
+}
+
+function temporary(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-sqlite-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function open(t: TestContext, more: { patienceMs?: number } = {}) {
+  const path = join(temporary(t), "test.db");
+  const db = openSqlite({ path, ...more });
+  t.after(() => db.close());
+  await sql`create table counters (name text primary key, value bigint not null)`.execute(db.tables());
+  const set = (name: string, value = 0) => db.tables<Tables>().insertInto("counters").values({ name, value }).onConflict((on) => on.column("name").doUpdateSet({ value }));
+  return { db, path, set };
+}
+
+describe("SQLite", () => {
+  test("keeps what it acknowledges: WAL with an fsync at each commit", async (t) => {
+    const { db } = await open(t);
+    // Not `select`, so these run on the connection that writes.
+    const pragma = async (name: string) => Object.values((await sql<object>`pragma ${sql.raw(name)}`.execute(db.tables())).rows[0]!)[0];
+    assert.deepEqual([await pragma("journal_mode"), await pragma("synchronous"), await pragma("foreign_keys")], ["wal", 2, 1]);
+  });
+
+  test("says what is wrong with the file", (t) => {
+    const folder = temporary(t);
+    const text = join(folder, "text");
+    writeFileSync(text, "this is a letter, and not a database at all. ".repeat(100));
+    mkdirSync(join(folder, "folder"));
+    const cases = { notADatabase: text, cannotOpen: join(folder, "absent", "test.db") } as const;
+    for (const [kind, path] of Object.entries(cases)) assert.throws(() => openSqlite({ path }), (err) => isStoreError(err, kind as keyof typeof cases) && err.message.includes(path), kind);
+    assert.throws(() => openSqlite({ path: join(folder, "folder") }), (err) => isStoreError(err, "cannotOpen"));
+    assert.throws(() => openSqlite({ path: ":memory:" }), (err) => isStoreError(err, "notDurable") && /journal_mode/.test(err.message));
+  });
+
+  test("writes of one moment share a commit", async (t) => {
+    const { db, path, set } = await open(t);
+    await Promise.all(Array.from({ length: 32 }, (_, n) => db.write(set(`c${n}`))));
+    const walSize = () => statSync(`${path}-wal`).size;
+    const before = walSize();
+    await Promise.all(Array.from({ length: 32 }, (_, n) => db.write(set(`c${n}`, 1))));
+    const together = walSize() - before;
+    for (let n = 0; n < 32; n++) await db.write(set(`c${n}`, 2));
+    const oneByOne = walSize() - before - together;
+    // A commit writes every page it touched once: here one or two.
+    assert.ok(together <= oneByOne / 16, `${together} bytes of log together, ${oneByOne} one by one`);
+  });
+
+  test("waits for another process without blocking this one, then goes on", async (t) => {
+    const { db, path, set } = await open(t);
+    const other = new DatabaseSync(path);
+    t.after(() => other.close());
+    other.exec("begin immediate");
+    const writes = [db.write(set("a")), set("b").execute(), db.transaction<Tables, unknown>((tx) => tx.insertInto("counters").values({ name: "c", value: 0 }).execute())];
+    let ticks = 0;
+    const ticking = setInterval(() => {
+      if (++ticks === 20) other.exec("commit");
+    }, 5);
+    await Promise.all(writes);
+    clearInterval(ticking);
+    assert.ok(ticks >= 20);
+    assert.equal((await db.tables<Tables>().selectFrom("counters").selectAll().execute()).length, 3);
+  });
+
+  test("gives up on another process after its patience, and works again when that lets go", async (t) => {
+    const { db, path, set } = await open(t, { patienceMs: 60 });
+    const other = new DatabaseSync(path);
+    t.after(() => other.close());
+    other.exec("begin immediate");
+    const outcomes = await Promise.allSettled([db.write(set("a")), set("b").execute()]);
+    for (const outcome of outcomes) assert.ok(outcome.status === "rejected" && isStoreError(outcome.reason, "busy"));
+    other.exec("rollback");
+    await db.write(set("c"));
+    assert.deepEqual(await db.tables<Tables>().selectFrom("counters").select("name").execute(), [{ name: "c" }]);
+  });
+
+  test("does not let others wait for ever for a transaction that does not end", async (t) => {
+    const { db, set } = await open(t, { patienceMs: 60 });
+    const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
+    const endless = db.transaction<Tables, void>(() => mayEnd);
+    await assert.rejects(set("a").execute(), (err) => isStoreError(err, "busy") && /open for more than 60 ms/.test(err.message));
+    // Reads are not concerned.
+    assert.deepEqual(await db.tables<Tables>().selectFrom("counters").selectAll().execute(), []);
+    letEnd();
+    await endless;
+    await db.write(set("b"));
+  });
+
+  test("keeps prepared statements within a bound", async (t) => {
+    const { db } = await open(t);
+    for (let n = 0; n < 1200; n++) {
+      const { rows } = await sql<{ n: number }>`select ${sql.lit(n)} as n`.execute(db.tables());
+      assert.equal(rows[0]!.n, n);
+    }
+  });
+});

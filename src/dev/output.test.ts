@@ -28,7 +28,7 @@ describe("output", () => {
     const reader = slowReader();
     const output = createOutput(reader.stream, { maxPending: 100, env: {} });
     output.write("first, longer than the stream likes to hold");
-    await new Promise((resolve) => setImmediate(resolve));
+    void output.flushed();
     for (let i = 0; i < 1000; i++) output.write(`line ${i}`);
     reader.letGo();
     await output.flushed();

@@ -1,5 +1,8 @@
 import { styleText } from "node:util";
 
+/** Lines wait this long for more of them: under load a write for each would cost more than the line. */
+const BATCH_MS = 4;
+
 /** Where the console writes: lines go out in batches, and a reader that is too slow costs lines, never memory. */
 export interface Output {
   /** One or more whole lines, without the last line break. */
@@ -68,7 +71,7 @@ export function createOutput(stream: NodeJS.WritableStream, options: Options = {
       pending += `${text}\n`;
       if (scheduled) return;
       scheduled = true;
-      setImmediate(flush);
+      setTimeout(flush, BATCH_MS);
     },
     flushed() {
       if (broken) return Promise.resolve();

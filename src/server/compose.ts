@@ -68,6 +68,7 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   const spool = createSpool({ dir: options.spoolDirectory, ids, ...(options.maxMessageBytes !== undefined && { maxBytes: options.maxMessageBytes }) });
   lifecycle.onStop("spool", () => spool.close());
   const transport = createCapture({ dir: options.mailDirectory, onWritten: options.onCaptured });
+  lifecycle.onStop("captured mail", () => transport.close());
   const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
   const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
   const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress: options.egress, ids, log, clock, limits: options.limits });

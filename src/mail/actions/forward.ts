@@ -51,6 +51,7 @@ export function createForward({ live, transport, ids, rules }: { live: LiveMail;
         await transport.deliver({
           messageId, cause: "forward", from: live.from, to: [destination.address], inbound: { id: live.id }, script: live.script,
           raw: () => (top === "" ? source.open() : prepend(top, source.open())),
+          ...(top === "" && source.file !== undefined && { file: source.file }),
         }),
       );
     } catch (err) {

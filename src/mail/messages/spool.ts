@@ -102,6 +102,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
       id,
       size,
       headerBlock,
+      file: path,
       open: (start = 0) => createReadStream(path, { start, highWaterMark: 256 * 1024 }),
       discard: () => deleteFile(path),
     };

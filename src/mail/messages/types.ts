@@ -20,6 +20,8 @@ export interface MailSource {
   open(start?: number): Readable | Uint8Array;
   /** The header block, up to and without the empty line. */
   headerBlock: Uint8Array;
+  /** The whole message as a file, when it is spooled. Nobody changes it; others may link to it. */
+  file?: string;
   /** Frees the spool file. */
   discard(): Promise<void>;
 }
@@ -58,6 +60,8 @@ export interface Outbound {
   raw: () => Readable | Uint8Array;
   /** The parts of a builder message, for transports that show them apart. */
   parts?: { text?: string; html?: string; attachments: { filename: string; type: string; content: Uint8Array }[] };
+  /** The same octets as `raw`, in a file that nobody changes, if there is one: a transport on this disk may link to it. */
+  file?: string;
   /** The inbound message this answers or passes on. */
   inbound?: { id: string };
   /** The worker that asked for it. */

@@ -1,11 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { messageOf } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
 import type { Outbound, Settled, Transport } from "../messages/types.ts";
 import { fileStem, safeFilename } from "./filename.ts";
-import { writeWhole } from "./whole-file.ts";
+import { createSpareFiles } from "./spare-files.ts";
+import { writeWhole, type Content } from "./whole-file.ts";
 
 /** A message that was written instead of sent, and where its parts lie: the `.eml` first. */
 export interface Captured {
@@ -19,14 +19,15 @@ const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const sa
  * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`, `email/<id>.eml`, and of a
  * builder message also `email-text/<id>.txt`, `email-html/<id>.html` and `email-attachment/<id>-<filename>`.
  */
-export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (captured: Captured) => void }): Transport {
+export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (captured: Captured) => void }): Transport & { close(): void } {
   const made = new Set<string>();
+  const spares = createSpareFiles({ dir: join(dir, ".spare") });
 
-  async function write(folder: string, name: string, content: Readable | Uint8Array): Promise<string> {
+  async function write(folder: string, name: string, content: Content): Promise<string> {
     const path = join(dir, folder, name);
     if (made.has(folder)) {
       try {
-        await writeWhole(path, content);
+        await writeWhole(path, content, spares);
         return path;
       } catch (err) {
         // Somebody tidied the folder away. The file could not be opened, so nothing of the content was read yet.
@@ -35,27 +36,28 @@ export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (ca
     }
     await mkdir(join(dir, folder), { recursive: true, mode: 0o700 });
     made.add(folder);
-    await writeWhole(path, content);
+    await writeWhole(path, content, spares);
     return path;
   }
 
   async function writeParts(id: string, parts: NonNullable<Outbound["parts"]>): Promise<Captured["files"]> {
     const files: Captured["files"] = [];
-    if (parts.text !== undefined) files.push({ kind: "text", path: await write("email-text", `${id}.txt`, Buffer.from(parts.text)) });
-    if (parts.html !== undefined) files.push({ kind: "html", path: await write("email-html", `${id}.html`, Buffer.from(parts.html)) });
+    if (parts.text !== undefined) files.push({ kind: "text", path: await write("email-text", `${id}.txt`, { open: () => Buffer.from(parts.text!) }) });
+    if (parts.html !== undefined) files.push({ kind: "html", path: await write("email-html", `${id}.html`, { open: () => Buffer.from(parts.html!) }) });
     const taken = new Set<string>();
     for (const { filename, content } of parts.attachments) {
-      files.push({ kind: "attachment", path: await write("email-attachment", `${id}-${unused(safeFilename(filename), taken)}`, content) });
+      files.push({ kind: "attachment", path: await write("email-attachment", `${id}-${unused(safeFilename(filename), taken)}`, { open: () => content }) });
     }
     return files;
   }
 
   return {
+    close: () => spares.close(),
     async deliver(mail) {
       const files: Captured["files"] = [];
       try {
         const id = fileStem(mail.messageId);
-        files.push({ kind: "eml", path: await write(FOLDER[mail.cause], `${id}.eml`, mail.raw()) });
+        files.push({ kind: "eml", path: await write(FOLDER[mail.cause], `${id}.eml`, { open: mail.raw, ...(mail.file !== undefined && { file: mail.file }) }) });
         if (mail.parts !== undefined) files.push(...(await writeParts(id, mail.parts)));
       } catch (err) {
         // Written for the developer whose disk it is.

@@ -1,0 +1,118 @@
+// What `npm publish` would publish, installed into an empty folder and used as a newcomer does. Not part of `npm test`: it installs
+// packages. `.ci/run` runs it.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, test } from "node:test";
+
+const root = join(import.meta.dirname, "..", "..");
+const commandTimeoutMs = 5 * 60_000;
+const readyTimeoutMs = 60_000;
+const stopTimeoutMs = 30_000;
+
+const temp = await mkdtemp(join(tmpdir(), "reelpost-packed-"));
+after(() => rm(temp, { recursive: true, force: true }));
+
+// The machine's own Node, as a user has it: not the one this checkout installed.
+const PATH = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes("node_modules")).join(delimiter);
+const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1" };
+
+test("the packed program makes a project, checks it and handles a message", { timeout: 15 * 60_000 }, async () => {
+  const tarball = pack();
+  const home = join(temp, "home");
+  await mkdir(home);
+  await writeFile(join(home, "package.json"), JSON.stringify({ private: true }));
+  run(home, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", tarball);
+  const reelpost = join(home, "node_modules", ".bin", "reelpost");
+
+  const { version } = await readJson(join(root, "package.json"));
+  assert.equal(run(home, reelpost, "--version").trim(), version);
+  assert.match(run(home, reelpost, "--help"), /^\s+dev\s/m);
+
+  run(temp, reelpost, "init", "my-inbox", "--yes");
+  const project = join(temp, "my-inbox");
+  const manifest = await readJson(join(project, "package.json"));
+  await writeFile(join(project, "package.json"), JSON.stringify({ ...manifest, devDependencies: { ...manifest.devDependencies, reelpost: `file:${tarball}` } }));
+  run(project, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error");
+  run(project, "npm", "run", "check");
+
+  const server = await startDev(project);
+  try {
+    const message = await readFile(join(project, "messages", "hello.eml"));
+    const answer = await fetch(`${server.url}/__email`, { method: "POST", body: message });
+    assert.deepEqual([answer.status, await answer.text()], [200, "Worker successfully processed email"]);
+    const event = await server.event("email");
+    assert.equal(event.outcome, "ok");
+  } finally {
+    assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
+  }
+});
+
+function pack(): string {
+  const output = run(root, "npm", "pack", "--json", "--loglevel=error", "--pack-destination", temp);
+  // `prepack` may print before the result does.
+  const [result] = JSON.parse(output.slice(output.indexOf("[\n"))) as [{ filename: string; files: { path: string }[] }];
+  const strangers = result.files.map(({ path }) => path).filter((path) => /\.(test|testing|conformance)\.js$/.test(path) || /^(src|test|bench|docs)\//.test(path));
+  assert.deepEqual(strangers, [], "files that only the repository needs");
+  return join(temp, result.filename);
+}
+
+function run(cwd: string, command: string, ...args: string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: commandTimeoutMs });
+  if (error !== undefined) throw error;
+  assert.equal(status, 0, `${command} ${args.join(" ")} ended with ${status}\n${stdout}\n${stderr}`);
+  return stdout;
+}
+
+interface Event {
+  event: string;
+  url?: string;
+  outcome?: string;
+}
+
+async function startDev(project: string) {
+  const child = spawn(join(project, "node_modules", ".bin", "reelpost"), ["dev", "--json", "--port", "0", "--smtp-port", "0"], { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4096)));
+  const exited = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("exit", (code) => resolve(code)));
+  const events: Event[] = [];
+  let news = () => {};
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    events.push(JSON.parse(line) as Event);
+    news();
+  });
+  const event = (name: string) =>
+    new Promise<Event>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`no event "${name}" after ${readyTimeoutMs / 1000} s\n${stderr}`)), readyTimeoutMs);
+      news = () => {
+        const found = events.find((candidate) => candidate.event === name);
+        if (found === undefined) return;
+        clearTimeout(timer);
+        resolve(found);
+      };
+      news();
+      exited.then((code) => reject(new Error(`reelpost dev ended with ${code}\n${stderr}`)), reject);
+    });
+  const { url } = await event("ready").catch((err: unknown) => {
+    child.kill("SIGKILL");
+    throw err;
+  });
+  return {
+    url: url!,
+    event,
+    log: () => stderr,
+    /** The exit code; null when it had to be killed. */
+    stop: async () => {
+      const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
+      child.kill("SIGTERM");
+      const code = await exited;
+      clearTimeout(timer);
+      return code;
+    },
+  };
+}
+
+const readJson = async (file: string) => JSON.parse(await readFile(file, "utf8")) as { version: string; devDependencies: Record<string, string> };

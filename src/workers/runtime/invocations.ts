@@ -97,7 +97,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
           emit(unannounced(item, script, version, mapStack));
           continue;
         }
-        entry.record.logs.push(...logsOf(item));
+        entry.record.logs.push(...logsOf(item, mapStack));
         entry.record.exceptions.push(...exceptionsOf(item, mapStack));
         if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = outcomeOf(item);
         entry.tailed = true;
@@ -125,6 +125,6 @@ const unannounced = (item: TraceItem, script: string, version: string, mapStack:
   outcome: outcomeOf(item),
   startedAt: new Date(item.eventTimestamp ?? 0),
   wallMs: 0,
-  logs: logsOf(item),
+  logs: logsOf(item, mapStack),
   exceptions: exceptionsOf(item, mapStack),
 });

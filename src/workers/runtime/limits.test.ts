@@ -7,30 +7,35 @@ const handler = (body: string) => `export default { async email(message, env, ct
 
 describe("the limits of a worker", () => {
   let runtime: WorkerRuntime;
+  let impatient: WorkerRuntime;
   before(() => {
-    runtime = startRuntime({ limits: { cpuMs: 300, emailWallMs: 700, heapMb: 64, rssMb: 300 } });
+    const limits = { cpuMs: 300, heapMb: 64, rssMb: 300 };
+    // Apart, so that a busy machine cannot make the one limit strike before the other.
+    runtime = startRuntime({ limits });
+    impatient = startRuntime({ limits: { ...limits, emailWallMs: 300 } });
   });
-  after(() => runtime.close());
+  after(() => Promise.all([runtime.close(), impatient.close()]));
 
   const cases: [what: string, body: string, outcome: string, message: RegExp][] = [
     ["an infinite loop", "for (;;);", "exceededCpu", /^Worker exceeded CPU time limit of 300 ms\.$/],
     ["a loop that keeps awaiting", "for (;;) await null;", "exceededCpu", /CPU time limit/],
     ["a heap that grows without end", "const all = []; for (;;) all.push(new Array(1000).fill(Math.random()));", "exceededMemory", /^Worker exceeded memory limit/],
     ["array buffers beyond the heap", "const all = []; for (;;) { all.push(new Uint8Array(8_000_000).fill(1)); await scheduler.wait(1); }", "exceededMemory", /^Worker exceeded memory limit of 300 MiB\.$/],
-    ["a wait that outlasts the wall time", "await scheduler.wait(60_000)", "exceededWallTime", /^Worker exceeded wall time limit of 700 ms\.$/],
+    ["a wait that outlasts the wall time", "await scheduler.wait(60_000)", "exceededWallTime", /^Worker exceeded wall time limit of 300 ms\.$/],
     ["a promise that can never resolve", "await new Promise(() => {})", "exception", /never/i],
   ];
   for (const [what, body, outcome, message] of cases) {
     it(`end ${what}; the next message finds the worker up, other workers notice nothing`, async () => {
-      await runtime.deploy(scriptOf(handler(`if (message.to === "bad@x") { ${body} }`)));
+      const on = outcome === "exceededWallTime" ? impatient : runtime;
+      await on.deploy(scriptOf(handler(`if (message.to === "bad@x") { ${body} }`)));
       await runtime.deploy(scriptOf(handler(""), { name: "neighbour" }));
-      const bad = runtime.email("test", mailOf(undefined, { to: "bad@x" }), noActions);
+      const bad = on.email("test", mailOf(undefined, { to: "bad@x" }), noActions);
       const neighbour = await runtime.email("neighbour", mailOf(), noActions);
       assert.equal(neighbour.outcome, "ok");
       const result = await bad;
       assert.equal(result.outcome, outcome, JSON.stringify(result));
       assert.match(result.exception!.message, message);
-      assert.equal((await runtime.email("test", mailOf(), noActions)).outcome, "ok");
+      assert.equal((await on.email("test", mailOf(), noActions)).outcome, "ok");
     });
   }
 

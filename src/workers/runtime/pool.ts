@@ -90,6 +90,10 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     }
   }
 
+  function tellUnstarted(name: string, event: Invocation["event"], outcome: Outcome) {
+    machinery.emit({ ...outcome, script: name, version: slots.get(name)?.script.version ?? "", event, startedAt: new Date(clock.now()), wallMs: 0, logs: [], exceptions: [] });
+  }
+
   return {
     async deploy(script, { start = true } = {}) {
       const existing = slots.get(script.name);
@@ -111,11 +115,14 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     },
     async email(name, mail, actions) {
       const process = await processOf(name);
-      return "email" in process ? process.email(mail, actions) : { ...process, ended: Promise.resolve() };
+      if ("email" in process) return process.email(mail, actions);
+      tellUnstarted(name, { kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize }, process);
+      return { ...process, ended: Promise.resolve() };
     },
     async fetch(name, request, response) {
       const process = await processOf(name);
       if ("fetch" in process) return process.fetch(request, response);
+      tellUnstarted(name, { kind: "fetch", method: request.method ?? "GET", url: request.url ?? "/", status: 503 }, process);
       request.resume();
       response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
       return process;

@@ -17,12 +17,15 @@ export const RAY_HEADER = "cf-ray";
 
 export const invocationIdOf = (item: TraceItem): string | undefined => item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
 
-export const logsOf = (item: TraceItem): Invocation["logs"] =>
+export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs"] =>
   item.logs.filter(({ message }) => !(Array.isArray(message) && message[0] === TAIL_MARK)).map(({ timestamp, level, message }) => ({
     level: isLevel(level) ? level : "log",
     at: new Date(timestamp),
-    message: Array.isArray(message) ? message : [message],
+    message: (Array.isArray(message) ? message : [message]).map((part) => (isStack(part) ? mapStack(part) : part)),
   }));
+
+/** A logged error arrives as the text of its stack. */
+const isStack = (part: unknown): part is string => typeof part === "string" && part.includes("\n    at ");
 
 export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] => item.exceptions.map(({ name, message, stack }) => mapException({ name, message, stack }, mapStack));
 

@@ -4,6 +4,8 @@ export interface Chunks {
   push(chunk: Uint8Array): void;
   /** Everything so far, or its first `length` octets, in one piece; the collection is empty afterwards. */
   take(length?: number): Buffer;
+  /** Everything so far, as it came; the collection is empty afterwards. */
+  takePieces(): Uint8Array[];
 }
 
 const BLOCK = 16 * 1024;
@@ -22,6 +24,14 @@ export function createChunks(): Chunks {
     used = 0;
   }
 
+  function takePieces() {
+    closeBlock();
+    const taken = pieces;
+    pieces = [];
+    length = 0;
+    return taken;
+  }
+
   return {
     get length() {
       return length;
@@ -38,12 +48,7 @@ export function createChunks(): Chunks {
       block.set(chunk, used);
       used += chunk.length;
     },
-    take(wanted = length) {
-      closeBlock();
-      const whole = Buffer.concat(pieces, wanted);
-      pieces = [];
-      length = 0;
-      return whole;
-    },
+    take: (wanted = length) => Buffer.concat(takePieces(), wanted),
+    takePieces,
   };
 }

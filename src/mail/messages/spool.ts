@@ -64,10 +64,14 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     const waiting = createChunks();
     let size = 0;
     let file: { path: string; handle: FileHandle } | undefined;
+    let writing: Promise<unknown> = Promise.resolve();
 
+    /** Writes what waits while the next of it comes in; no more than one write is under way. */
     async function flush() {
       file ??= await createFile(id);
-      await file.handle.writeFile(waiting.take());
+      await writing;
+      writing = writeAll(file.handle, waiting.takePieces());
+      writing.catch(() => {});
     }
 
     function take(chunk: Uint8Array) {
@@ -86,10 +90,12 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
       }
       if (file === undefined) return inMemory(id, waiting.take(), head.end());
       if (waiting.length > 0) await flush();
+      await writing;
       await file.handle.close();
       return inFile(id, file.path, size, head.end());
     } catch (err) {
       if (file !== undefined) {
+        await writing.catch(() => {});
         await file.handle.close().catch(() => {});
         await deleteFile(file.path);
       }
@@ -121,6 +127,13 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
       await Promise.all([...files].map(deleteFile));
     },
   };
+}
+
+/** At the file's end. A write may be short, as every write(2). */
+async function writeAll(handle: FileHandle, pieces: Uint8Array[]): Promise<void> {
+  const { bytesWritten } = await handle.writev(pieces);
+  const missing = pieces.reduce((sum, piece) => sum + piece.length, 0) - bytesWritten;
+  if (missing > 0) await handle.writeFile(Buffer.concat(pieces).subarray(-missing));
 }
 
 const inMemory = (id: string, bytes: Uint8Array, headerBlock: Uint8Array): MailSource => ({

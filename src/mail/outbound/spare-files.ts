@@ -20,7 +20,7 @@ export interface SpareFiles {
  * on ext4 beside a database that syncs, where write and rename take 0.02 ms), and the only one that can be done before the content is known.
  * `dir` is emptied and made when first needed; it must be on the file system that the files are to be renamed into.
  */
-export function createSpareFiles({ dir, keep = 16 }: { dir: string; keep?: number }): SpareFiles {
+export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: number }): SpareFiles {
   const ready: SpareFile[] = [];
   let making = 0;
   let count = 0;
@@ -32,6 +32,8 @@ export function createSpareFiles({ dir, keep = 16 }: { dir: string; keep?: numbe
       rmSync(dir, { recursive: true, force: true });
       mkdirSync(dir, { recursive: true, mode: 0o700 });
     }
+    // Many at a time: it is the waking of the pool's threads that costs us.
+    if (ready.length + making > keep / 2) return;
     while (ready.length + making < keep) make(join(dir, String(count++)));
   }
 

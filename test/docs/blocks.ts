@@ -1,0 +1,53 @@
+/** A fenced block of a page that means something to the run. */
+export type Block =
+  | { kind: "run"; line: number; text: string }
+  | { kind: "server"; line: number; text: string }
+  | { kind: "file"; line: number; text: string; path: string }
+  | { kind: "output"; line: number; text: string; of: "commands" | "server" };
+
+/**
+ * How a page says what its fences mean, by the info string:
+ *
+ *     sh                  commands that are run and must succeed
+ *     sh fails            commands that are run and must fail
+ *     sh server           a command that keeps running until the end of the page
+ *     ts src/index.ts     (any language, then a path with a dot) a file that is written first
+ *     console             what the commands before it print; … stands for anything
+ *     console server      what the server has printed since the last such block
+ *     anything else       only shown
+ */
+export function blocksOf(page: string): (Block & { fails?: boolean })[] {
+  const blocks: (Block & { fails?: boolean })[] = [];
+  for (const { info, text, line } of fences(page)) {
+    const [language, argument] = info.split(/\s+/) as [string, string?];
+    if (language === "sh" && argument === "server") blocks.push({ kind: "server", line, text });
+    else if (language === "sh" && (argument === undefined || argument === "fails")) blocks.push({ kind: "run", line, text, ...(argument ? { fails: true } : {}) });
+    else if (language === "console") blocks.push({ kind: "output", line, text, of: argument === "server" ? "server" : "commands" });
+    else if (argument?.includes(".")) blocks.push({ kind: "file", line, text, path: argument });
+    else if (language === "sh") throw new Error(`line ${line}: "${info}" is no known kind of block`);
+  }
+  return blocks;
+}
+
+function* fences(page: string): Generator<{ info: string; text: string; line: number }> {
+  let open: { info: string; line: number; lines: string[] } | undefined;
+  for (const [index, line] of page.split("\n").entries()) {
+    const fence = /^```(.*)$/.exec(line);
+    if (fence === null) open?.lines.push(line);
+    else if (open === undefined) open = { info: fence[1]!.trim(), line: index + 1, lines: [] };
+    else {
+      yield { info: open.info, text: `${open.lines.join("\n")}\n`, line: open.line };
+      open = undefined;
+    }
+  }
+  if (open !== undefined) throw new Error(`line ${open.line}: the block is never closed`);
+}
+
+/** Whether `output` holds the expected lines in one piece, indented as may be; … stands for any text, alone on a line for any lines. */
+export function matches(output: string, expected: string): boolean {
+  const lines = expected.trim().split("\n");
+  const pattern = lines.map((line) => (line.trim() === "…" ? String.raw`(?:[^\n]*\n)*?` : `[ \\t]*${line.trim().split("…").map(escape).join("[^\\n]*")}[ \\t]*\\n`)).join("");
+  return new RegExp(`(?:^|\\n)${pattern}`).test(`${output.replaceAll("\r", "").trimEnd()}\n`);
+}
+
+const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

@@ -1,0 +1,63 @@
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..", "..");
+
+/** What a server prints when it can be used. */
+export const readyLine = /http:\/\/127\.0\.0\.1:\d+/;
+
+export interface Desk {
+  /** An empty folder but for `examples/`. */
+  dir: string;
+  env: NodeJS.ProcessEnv;
+  /** Pages name the default ports; a test run must not. */
+  localize(text: string): string;
+  close(): Promise<void>;
+}
+
+/** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. */
+export async function setUpDesk(): Promise<Desk> {
+  const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
+  const [http, smtp, other] = await freePorts(3);
+  const tools = join(dir, ".tools");
+  await mkdir(tools);
+  await cp(join(root, "examples"), join(dir, "examples"), { recursive: true, filter: (path) => !path.includes(".reelpost") && !path.includes("node_modules") });
+  await symlink(join(root, "node_modules"), join(dir, "node_modules"));
+  await tool("reelpost", `if [ "\${1-}" = dev ]; then shift; set -- dev --port ${http} --smtp-port ${smtp} "$@"; fi\nexec "${process.execPath}" "${root}/src/cli/main.ts" "$@"`);
+  await tool("npx", `case "\${1-}" in reelpost | tsc) exec "$@" ;; esac\necho "npx: the pages run reelpost and tsc only" >&2\nexit 1`);
+  // The packages of a new project are the ones that are installed here already.
+  await tool("npm", `[ "$*" = install ] || { echo "npm: the pages use 'npm install' only" >&2; exit 1; }\nln -sfn "${root}/node_modules" node_modules`);
+
+  // A progress meter would stand between the lines that are compared.
+  await writeFile(join(dir, ".curlrc"), "silent\nshow-error\n");
+
+  const local: Record<string, string> = { "8787": String(http), "2525": String(smtp), "9099": String(other) };
+  const localize = (text: string) => text.replace(/\b(8787|2525|9099)\b/g, (port) => local[port]!);
+  const notifier = join(dir, "examples", "notifier", "wrangler.jsonc");
+  await writeFile(notifier, localize(await readFile(notifier, "utf8")));
+  return {
+    dir,
+    env: { ...process.env, PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1" },
+    localize,
+    close: () => rm(dir, { recursive: true, force: true }),
+  };
+
+  async function tool(name: string, script: string) {
+    await writeFile(join(tools, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(tools, name), 0o755);
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, () => {
+      const server = createServer();
+      return new Promise<typeof server>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", () => resolve(server)));
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { blocksOf, matches, type Block } from "./blocks.ts";
+import { readyLine } from "./desk.ts";
+
+const commandTimeoutMs = 60_000;
+const outputLimit = 1024 * 1024;
+
+interface Options {
+  /** Where the page's commands begin. */
+  dir: string;
+  env: NodeJS.ProcessEnv;
+  /** Rewrites the page's ports into the ones of this run. */
+  localize: (text: string) => string;
+}
+
+/** Does everything a page says, in its order, as a reader would: writes its files, types its commands, compares what they print. */
+export async function runPage(page: string, { dir, env, localize }: Options): Promise<void> {
+  const session = createSession(dir, env);
+  try {
+    for (const block of blocksOf(page)) {
+      await within(block.line, () => perform({ ...block, text: localize(block.text) }, session));
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+async function within(line: number, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (err) {
+    throw new Error(`the block at line ${line}: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
+  }
+}
+
+async function perform(block: Block & { fails?: boolean }, session: Session): Promise<void> {
+  switch (block.kind) {
+    case "file": {
+      const path = join(await session.cwd(), block.path);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, block.text);
+      return;
+    }
+    case "run": {
+      const { code, output } = await session.run(block.text);
+      assert.equal(code !== 0, block.fails ?? false, `exit code ${code} of:\n${block.text}\n${output}`);
+      return;
+    }
+    case "server":
+      return session.serve(block.text);
+    case "output":
+      return block.of === "commands" ? expectOutput(session.lastOutput(), block.text) : session.expectFromServer(block.text);
+  }
+}
+
+function expectOutput(output: string, expected: string): void {
+  assert.ok(matches(output, expected), `expected\n\n${expected}\nbut got\n\n${output}`);
+}
+
+interface Session {
+  cwd(): Promise<string>;
+  run(commands: string): Promise<{ code: number | null; output: string }>;
+  lastOutput(): string;
+  serve(command: string): Promise<void>;
+  expectFromServer(expected: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One terminal for commands, whose `cd` lasts from block to block, and one for each server. */
+function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
+  const place = join(dir, ".cwd");
+  let servers: Server[] = [];
+  let lastOutput = "";
+  const cwd = async () => (await readFile(place, "utf8").catch(() => dir)).trim();
+
+  return {
+    cwd,
+    lastOutput: () => lastOutput,
+    async run(commands) {
+      const shell = spawn("bash", ["-euo", "pipefail", "-c", `trap 'pwd > "$DOCS_PLACE"' EXIT\n${commands}`], { cwd: await cwd(), env: { ...env, DOCS_PLACE: place }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+      const output = collect(shell);
+      const timer = setTimeout(() => kill(shell, "SIGKILL"), commandTimeoutMs);
+      const code = await exitOf(shell);
+      clearTimeout(timer);
+      lastOutput = output.all();
+      return { code, output: lastOutput };
+    },
+    async serve(command) {
+      // "Stop the server and start it with …": there is one reelpost at a time.
+      for (const old of servers.filter((server) => isReelpost(server.command) && isReelpost(command))) await old.stop();
+      servers = servers.filter((server) => !server.stopped());
+      servers.push(await startServer(command, await cwd(), env));
+    },
+    expectFromServer: async (expected) => {
+      const server = servers.at(-1);
+      assert.ok(server, "no server was started before this block");
+      await server.expect(expected);
+    },
+    async close() {
+      for (const server of servers) await server.stop();
+    },
+  };
+}
+
+const isReelpost = (command: string) => command.includes("reelpost dev");
+
+interface Server {
+  command: string;
+  stopped(): boolean;
+  expect(text: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function startServer(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<Server> {
+  const shell = spawn("bash", ["-c", `exec ${command}`], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const output = collect(shell);
+  let seen = 0;
+  try {
+    await output.until((text) => readyLine.test(text), "it was ready");
+  } catch (err) {
+    await stopServer(shell);
+    throw err;
+  }
+  return {
+    command,
+    stopped: () => shell.exitCode !== null || shell.signalCode !== null,
+    async expect(expected) {
+      await output.until((text) => matches(text.slice(seen), expected), `it printed\n\n${expected}`);
+      seen = output.all().length;
+    },
+    stop: () => stopServer(shell),
+  };
+}
+
+async function stopServer(shell: ChildProcess): Promise<void> {
+  if (shell.exitCode !== null || shell.signalCode !== null) return;
+  const exited = exitOf(shell);
+  const timer = setTimeout(() => kill(shell, "SIGKILL"), 15_000);
+  kill(shell, "SIGTERM");
+  await exited;
+  clearTimeout(timer);
+}
+
+/** The whole group: the shell may have left before its children. */
+function kill(shell: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-shell.pid!, signal);
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== "ESRCH") throw err;
+  }
+}
+
+const exitOf = (child: ChildProcess) => new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+
+function collect(child: ChildProcess) {
+  let text = "";
+  let changed = () => {};
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding("utf8").on("data", (chunk: string) => {
+      if (text.length < outputLimit) text += chunk;
+      changed();
+    });
+  }
+  child.once("close", () => changed());
+  return {
+    all: () => text,
+    until: (good: (text: string) => boolean, what: string) =>
+      new Promise<void>((resolve, reject) => {
+        const settle = (done: () => void) => {
+          clearTimeout(timer);
+          changed = () => {};
+          done();
+        };
+        const fail = (why: string) => settle(() => reject(new Error(`${why} before ${what}\nIt printed:\n\n${text}`)));
+        const timer = setTimeout(() => fail("the server took too long"), 30_000);
+        changed = () => {
+          if (good(text)) settle(resolve);
+          else if (child.exitCode !== null) fail(`the server ended with exit code ${child.exitCode}`);
+        };
+        changed();
+      }),
+  };
+}

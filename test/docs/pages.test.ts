@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { blocksOf, matches } from "./blocks.ts";
+import { setUpDesk } from "./desk.ts";
+import { runPage } from "./page-run.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const pages = ["README.md", ...globSync("docs/**/*.md", { cwd: root }), ...globSync("examples/*/README.md", { cwd: root })].filter((page) => existsSync(join(root, page))).sort();
+
+describe("every command of every page works as the page says", { concurrency: 2 }, () => {
+  for (const page of pages) {
+    const text = readFileSync(join(root, page), "utf8");
+    if (blocksOf(text).length === 0) continue;
+    test(page, async () => {
+      const desk = await setUpDesk();
+      try {
+        await runPage(text, desk);
+      } finally {
+        await desk.close();
+      }
+    });
+  }
+});
+
+describe("reading a page", () => {
+  test("a fence says what it is for", () => {
+    const page = ["```sh", "true", "```", "```ts src/a.ts", "x", "```", "```sh server", "serve", "```", "```console server", "y", "```", "```json", "{}", "```"].join("\n");
+    assert.deepEqual(blocksOf(page).map(({ kind, text }) => [kind, text]), [["run", "true\n"], ["file", "x\n"], ["server", "serve\n"], ["output", "y\n"]]);
+    assert.throws(() => blocksOf("```sh\ntrue\n"), /line 1: the block is never closed/);
+    assert.throws(() => blocksOf("```sh servr\ntrue\n```"), /no known kind/);
+  });
+
+  test("expected output is compared whole, but for …", () => {
+    assert.ok(matches("a\nstored 12 as 4f\nb\n", "stored … as …"));
+    assert.ok(matches("first\nx\ny\nlast", "first\n…\nlast\n"));
+    assert.ok(!matches("stored 12\n", "stored"));
+    assert.ok(!matches("b\na\n", "a\nb"));
+  });
+});

@@ -59,15 +59,17 @@ export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000
         serveFirst(waiting[0]!);
         busySince = undefined;
       } catch (err) {
-        busySince ??= performance.now();
-        if (performance.now() - busySince < patienceMs) return void (retry = setTimeout(serve, BUSY_RETRY_MS));
+        if (isStoreError(err, "busy")) {
+          busySince ??= performance.now();
+          if (performance.now() - busySince < patienceMs) return void (retry = setTimeout(serve, BUSY_RETRY_MS));
+        }
         busySince = undefined;
         waiting.shift()!.reject(err);
       }
     }
   }
 
-  /** Throws, having done nothing and answered nobody, when another process is writing. */
+  /** Throws, having done nothing and answered nobody, when the database does not let it begin: most of all when another process is writing. */
   function serveFirst(first: Waiting) {
     if (first.kind === "together") {
       const end = waiting.findIndex(({ kind }, index) => kind !== "together" || index === MAX_TOGETHER);

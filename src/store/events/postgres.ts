@@ -77,19 +77,26 @@ export async function openPostgresEvents({ url, clock, log }: { url: string; clo
   }
 
   function send(): Promise<void> {
-    return (sending ??= sendAll().finally(() => (sending = undefined)));
+    if (unsent.length === 0) return Promise.resolve();
+    return (sending ??= sendAll());
   }
 
   async function sendAll() {
-    while (unsent.length > 0) {
-      const hints = unsent.slice(0, 500);
-      try {
-        await client.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [hints]);
-      } catch {
-        // Kept: the others, whose connections are well, do not know that they missed something.
-        return;
+    try {
+      while (unsent.length > 0) {
+        const hints = unsent.slice(0, 500);
+        const through = client;
+        try {
+          await through.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [hints]);
+          unsent.splice(0, hints.length);
+        } catch {
+          // Kept: the others, whose connections are well, do not know that they missed something.
+          // A connection that came back meanwhile counts on this loop; one that comes back later calls `send`.
+          if (client === through) return;
+        }
       }
-      unsent.splice(0, hints.length);
+    } finally {
+      sending = undefined;
     }
   }
 

@@ -1,0 +1,52 @@
+/** Writes rows, pairs of rows, objects and jobs as fast as it can, and tells on stdout what was acknowledged, until it is killed. */
+import { writeSync } from "node:fs";
+import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
+import { createJobs, createLocalEvents, openFsObjects } from "../../src/store/index.ts";
+import { bytesOf, type KillTables, openWhere, runEffect, type Where } from "./store-kill.shared.ts";
+
+const { where, folder, run } = JSON.parse(process.argv[2]!) as { where: Where; folder: string; run: string };
+const db = await openWhere(where);
+const objects = await openFsObjects({ folder });
+const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
+const tables = db.tables<KillTables>();
+
+// Straight to the pipe: what the stream of process.stdout still holds would die with us.
+const acknowledge = (...words: string[]) => writeSync(1, `${words.join(" ")}\n`);
+
+jobs.work("effect", { concurrency: 4, leaseMs: 1000, pollMs: 50 }, (job) => runEffect(db, job));
+
+const writers: ((name: string) => Promise<void>)[] = [
+  async (name) => {
+    await db.write(tables.insertInto("singles").values({ name }));
+    acknowledge("single", name);
+  },
+  async (name) => {
+    await tables.insertInto("singles").values({ name }).execute();
+    acknowledge("single", name);
+  },
+  async (name) => {
+    await db.transaction<KillTables, void>(async (tx) => {
+      await tx.insertInto("lefts").values({ name }).execute();
+      await tx.insertInto("rights").values({ name }).execute();
+    });
+    acknowledge("pair", name);
+  },
+  async (name) => {
+    await objects.put(`kill/${run}/${name}`, bytesOf(name));
+    acknowledge("object", `kill/${run}/${name}`, name);
+  },
+  async (name) => {
+    const key = `kill/streams/${name}`;
+    await objects.put(key, (async function* () {
+      for (const half of [bytesOf(name).subarray(0, 1000), bytesOf(name).subarray(1000)]) yield half;
+    })());
+    acknowledge("object", key, name);
+  },
+  async (name) => {
+    acknowledge("job", await jobs.enqueue("effect", { name }));
+  },
+];
+
+await Promise.all([0, 1].flatMap((lane) => writers.map(async (write, writer) => {
+  for (let n = 0; ; n++) await write(`${run}-${writer}-${lane}-${n}`);
+})));

@@ -3,6 +3,10 @@ import { recount } from "./counters.ts";
 import type { Env } from "./env.ts";
 import { createMessagesTable, type Attachment, type StoredMessage } from "./messages-table.ts";
 
+// A row of D1 holds 2 MB. What is longer is cut short in the index; HTML would be broken by that, so its text is shown instead.
+const indexedCharacters = 200_000;
+const subjectCharacters = 998; // RFC 5322 2.1.1
+
 /**
  * Stores one message: the attachments first and the row last, so that a row never points at something that is not there.
  * A message that is delivered twice gets the same id and replaces itself.
@@ -16,9 +20,9 @@ export async function receive(message: ForwardableEmailMessage, env: Env): Promi
     sender: mail.from?.address ?? message.from,
     senderName: mail.from?.name ?? "",
     recipient: message.to,
-    subject: mail.subject ?? "(no subject)",
-    text: mail.text ?? "",
-    html: mail.html ?? null,
+    subject: (mail.subject ?? "(no subject)").slice(0, subjectCharacters),
+    text: (mail.text ?? "").slice(0, indexedCharacters),
+    html: mail.html !== undefined && mail.html.length <= indexedCharacters ? mail.html : null,
     size: message.rawSize,
     receivedAt: new Date().toISOString(),
     attachments,

@@ -37,6 +37,11 @@ const ROOM_CHECK_MS = 100;
 /** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
 export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, identity }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
+  /** Slots of removed names that still finish what they hold. */
+  const leaving = new Set<Slot>();
+  const deploying = new Map<string, Promise<void>>();
+  /** Processes that are being started. */
+  let starting = 0;
   const listeners = new Set<(invocation: Invocation) => void>();
   const launcher = createLauncher({ log, ...(identity && { identity }) });
   const folders = createRunFolders(launcher.identity);
@@ -63,15 +68,23 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     }
   }, Math.min(idleMs, 5000)).unref();
 
-  /** Makes room for one more process; when all are at work, waits a while for the first that is not. */
+  /** Makes room for one more process and takes it, until the returned function is called; when all are at work, waits a while for the first that is not. */
   async function beforeStart() {
+    const take = () => {
+      starting++;
+      return () => void starting--;
+    };
     const patience = AbortSignal.timeout(roomMs);
     for (;;) {
       if (closed) throw workerErrors.closing();
       const up = [...slots.values()].filter((slot) => slot.current !== undefined);
-      if (up.length < maxProcesses) return;
+      if (up.length + starting < maxProcesses) return take();
       const [victim] = up.filter((slot) => isIdle(slot.current!)).sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
-      if (victim !== undefined) return victim.rest();
+      if (victim !== undefined) {
+        const done = take();
+        await victim.rest();
+        return done;
+      }
       if (patience.aborted) throw workerErrors.tooManyProcesses({ count: maxProcesses });
       await Promise.race([...up.map((slot) => slot.current!.drained()), clock.sleep(ROOM_CHECK_MS, patience).catch(() => {})]);
       // What is left may be open WebSockets, which are drained by definition: never more than one look a turn.
@@ -90,28 +103,45 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     }
   }
 
+  /** Deploys of one name follow each other: the last one asked for is the one that stays. */
+  function inTurn(name: string, work: () => Promise<void>): Promise<void> {
+    const before = deploying.get(name);
+    const mine = (before === undefined ? work() : before.then(work, work)).finally(() => {
+      if (deploying.get(name) === mine) deploying.delete(name);
+    });
+    deploying.set(name, mine);
+    return mine;
+  }
+
+  async function dismiss(name: string, slot: Slot) {
+    if (slots.get(name) === slot) slots.delete(name);
+    leaving.add(slot);
+    await slot.close();
+    leaving.delete(slot);
+  }
+
   function tellUnstarted(name: string, event: Invocation["event"], outcome: Outcome) {
     machinery.emit({ ...outcome, script: name, version: slots.get(name)?.script.version ?? "", event, startedAt: new Date(clock.now()), wallMs: 0, logs: [], exceptions: [] });
   }
 
   return {
-    async deploy(script, { start = true } = {}) {
-      const existing = slots.get(script.name);
-      if (existing !== undefined) return existing.swap(script);
-      const slot = createSlot(script, { machinery, clock, log, beforeStart });
-      slots.set(script.name, slot);
-      if (!start) return;
-      try {
-        await slot.process();
-      } catch (err) {
-        slots.delete(script.name);
-        throw err;
-      }
-    },
+    deploy: (script, { start = true } = {}) =>
+      inTurn(script.name, async () => {
+        const existing = slots.get(script.name);
+        if (existing !== undefined) return existing.swap(script);
+        const slot = createSlot(script, { machinery, clock, log, beforeStart });
+        slots.set(script.name, slot);
+        if (!start) return;
+        try {
+          await slot.process();
+        } catch (err) {
+          void dismiss(script.name, slot);
+          throw err;
+        }
+      }),
     async remove(name) {
       const slot = slots.get(name);
-      slots.delete(name);
-      await slot?.rest();
+      if (slot !== undefined) await dismiss(name, slot);
     },
     async email(name, mail, actions) {
       const process = await processOf(name);
@@ -140,7 +170,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     async close() {
       closed = true;
       clearInterval(idleTimer);
-      await Promise.all([...slots.values()].map((slot) => slot.close(CLOSE_GRACE_MS)));
+      await Promise.all([...slots.values(), ...leaving].map((slot) => slot.close(CLOSE_GRACE_MS)));
       folders.close();
       launcher.close();
     },

@@ -14,8 +14,8 @@ export interface Slot {
   swap(script: WorkerScript): Promise<void>;
   /** Ends the process; the next call starts it again. */
   rest(): Promise<void>;
-  /** Ends the process, and old ones that still finish what they hold. */
-  close(graceMs: number): Promise<void>;
+  /** Ends the process, one that is being started and old ones that still finish what they hold included. */
+  close(graceMs?: number): Promise<void>;
 }
 
 /** A handler may run for as long as its wall time, and waitUntil() work for 30 s more. */
@@ -25,21 +25,28 @@ const STEADY_MS = 10_000;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 30_000;
 
-export function createSlot(initial: WorkerScript, { machinery, clock, log, beforeStart }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<void> }): Slot {
+export function createSlot(initial: WorkerScript, { machinery, clock, log, beforeStart }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<() => void> }): Slot {
   let script = initial;
   let current: WorkerProcess | undefined;
   let starting: Promise<WorkerProcess> | undefined;
   const retiring = new Set<WorkerProcess>();
   let crashes = 0;
   let notBefore = 0;
+  let closed = false;
+  let patience = new AbortController();
 
-  async function start(version: WorkerScript): Promise<WorkerProcess> {
-    await beforeStart();
+  /** The place taken by beforeStart() is given back only when the process is adopted, and so counted. */
+  async function start(version: WorkerScript, use: (process: WorkerProcess) => void): Promise<WorkerProcess> {
+    const done = await beforeStart();
     try {
-      return await startWorkerProcess(version, machinery);
+      const process = await startWorkerProcess(version, machinery);
+      use(process);
+      return process;
     } catch (err) {
       if (err instanceof UserError) throw err;
       throw workerErrors.scriptRefused({ script: version.name, reason: reasonOf(messageOf(err)) }, { cause: err });
+    } finally {
+      done();
     }
   }
 
@@ -57,10 +64,16 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
 
   async function startCurrent(): Promise<WorkerProcess> {
     // The first crash costs nothing but the restart; a loop of them is slowed down.
-    if (crashes > 1 && notBefore > clock.now()) await clock.sleep(notBefore - clock.now());
-    const process = await start(script);
-    adopt(process);
-    return process;
+    if (crashes > 1 && notBefore > clock.now()) await clock.sleep(notBefore - clock.now(), patience.signal).catch(() => {});
+    if (closed) throw workerErrors.closing();
+    return start(script, adopt);
+  }
+
+  /** Nobody waits out a crash loop for the sake of code that is about to be replaced or to end. */
+  function endBackoff() {
+    notBefore = 0;
+    patience.abort();
+    patience = new AbortController();
   }
 
   async function retire(process: WorkerProcess | undefined) {
@@ -91,22 +104,25 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
       return exclusively(async () => (current?.alive ? current : startCurrent()));
     },
     async swap(next) {
-      await exclusively(async () => {
-        const process = await start(next);
-        const old = current;
-        script = next;
-        crashes = 0;
-        adopt(process);
-        void retire(old);
-        return process;
-      });
+      endBackoff();
+      await exclusively(() =>
+        start(next, (process) => {
+          const old = current;
+          script = next;
+          crashes = 0;
+          adopt(process);
+          void retire(old);
+        }),
+      );
     },
     async rest() {
       const old = current;
       current = undefined;
       await retire(old);
     },
-    async close(graceMs) {
+    async close(graceMs = DRAIN_MS) {
+      closed = true;
+      endBackoff();
       await starting?.catch(() => {});
       void retire(current);
       current = undefined;

@@ -58,6 +58,9 @@ export interface WorkerProcess {
 /** What still holds on after the drain is an open WebSocket: it is cut. */
 const SIGTERM_PATIENCE_MS = 3000;
 
+/** A process listens some 50 ms after its start, on a busy machine some seconds. */
+const STARTUP_MS = 15_000;
+
 /** Starts a process and resolves when it listens. Rejects with workerd's own words when it refuses the script. */
 export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
   const { launcher, folders, inside, services, messages, egress, emit, log } = machinery;
@@ -73,24 +76,25 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   const { files } = generateConfig(script, inside, names, limits.heapMb);
   const folder = folders.create(files);
   const servers: SocketServer[] = [];
-  let workerd: WorkerdProcess;
+  let workerd: WorkerdProcess | undefined;
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
   try {
     workerd = launcher.launch(folder, 2);
-    servers.push(
-      ...(await Promise.all([
-        startBindingServer({ script, services, socket: join(folder, names.bindings), onTail: invocations.tail, onActivity, log }),
-        startEgressProxy({ socket: join(folder, names.egress), check: egress, actions: messages.handle, onActivity }),
-      ])),
-    );
-    await workerd.ready;
+    const { pid } = workerd;
+    // From the first moment: the top level of a module may loop as well as a handler.
+    watch = watchProcess({ usage: () => readUsage(pid), running, kill }, limits);
+    servers.push(await startBindingServer({ script, services, socket: join(folder, names.bindings), onTail: invocations.tail, onActivity, log }));
+    servers.push(await startEgressProxy({ socket: join(folder, names.egress), check: egress, actions: messages.handle, onActivity }));
+    const timer = setTimeout(() => kill("exceededWallTime", `Worker exceeded startup time limit of ${STARTUP_MS} ms.`), STARTUP_MS);
+    await workerd.ready.finally(() => clearTimeout(timer));
   } catch (err) {
+    workerd?.kill("SIGKILL");
+    watch?.stop();
     release();
-    throw err;
+    throw death?.exception === undefined ? err : new Error(death.exception.message, { cause: err });
   }
 
-  watch = watchProcess({ usage: () => readUsage(workerd.pid), running, kill }, limits);
   const dispatch = createDispatchClient({ socketPath: join(folder, names.mail), concurrency: machinery.concurrency });
   const passthrough = createPassthrough({ socketPath: join(folder, names.http), causeOfDeath });
   const exited = workerd.exited.then((exit) => {
@@ -104,8 +108,8 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
 
   function kill(outcome: Outcome["outcome"], message: string) {
     death ??= { outcome, exception: { name: "Error", message } };
-    log.warn({ script: script.name, pid: workerd.pid, outcome }, message);
-    workerd.kill("SIGKILL");
+    log.warn({ script: script.name, pid: workerd?.pid, outcome }, message);
+    workerd?.kill("SIGKILL");
   }
 
   function release() {

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { describe, it, type TestContext } from "node:test";
+import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
+
+/** workerd processes of this test's own runtime. */
+function processes(): number {
+  return readdirSync("/proc").filter((name) => {
+    try {
+      if (!/^\d+$/.test(name) || !readlinkSync(`/proc/${name}/exe`).endsWith("/workerd")) return false;
+      return readFileSync(`/proc/${name}/stat`, "latin1").split(") ").at(-1)!.split(" ")[1] === String(process.pid);
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+const start = (t: TestContext, options: Parameters<typeof startRuntime>[0] = {}) => {
+  const runtime = startRuntime(options);
+  t.after(() => runtime.close());
+  return runtime;
+};
+const saying = (word: string) => `export default { email(message) { message.setReject(${JSON.stringify(word)}) } }`;
+
+describe("starts and ends that meet", { skip: process.platform !== "linux" && "needs /proc" }, () => {
+  it("a worker removed while it starts leaves no process behind", async (t) => {
+    const runtime = start(t);
+    await runtime.deploy(scriptOf(saying("x")), { start: false });
+    const message = runtime.email("test", mailOf(), noActions);
+    await runtime.remove("test");
+    await message;
+    assert.equal(processes(), 0);
+  });
+
+  it("a deploy asked for while a bad one is under way is the one that stays", async (t) => {
+    const runtime = start(t);
+    const bad = runtime.deploy(scriptOf("export default {"));
+    const good = runtime.deploy(scriptOf(saying("good"), { version: "2" }));
+    await assert.rejects(bad, /SyntaxError/);
+    await good;
+    assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "good");
+    assert.equal(processes(), 1);
+  });
+
+  it("processes that are starting count against the limit too", async (t) => {
+    const runtime = start(t, { maxProcesses: 2 });
+    const names = [..."abcdef"];
+    for (const name of names) await runtime.deploy(scriptOf(saying(name), { name }), { start: false });
+    const seen: number[] = [];
+    const answers = await Promise.all(names.map((name) => runtime.email(name, mailOf(), noActions).finally(() => seen.push(processes()))));
+    assert.deepEqual(answers.map(({ rejected }) => rejected), names);
+    assert.ok(Math.max(...seen) <= 2, String(seen));
+  });
+
+  it("a loop at the top of a module ends with its CPU time", async (t) => {
+    const runtime = start(t, { limits: { cpuMs: 300 } });
+    await assert.rejects(runtime.deploy(scriptOf("for (;;); export default {}")), /could not be started: Worker exceeded CPU time limit of 300 ms/);
+  });
+
+  it("neither the end nor a new version waits for the restart of a crash loop", async (t) => {
+    const runtime = start(t, { limits: { cpuMs: 100 } });
+    await runtime.deploy(scriptOf("export default { email() { for (;;); } }"));
+    for (let crash = 0; crash < 5; crash++) await runtime.email("test", mailOf(), noActions);
+    const waiting = runtime.email("test", mailOf(), noActions);
+    const before = performance.now();
+    await runtime.deploy(scriptOf(saying("repaired"), { version: "2" }));
+    assert.ok(performance.now() - before < 2500);
+    assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "repaired");
+    await waiting;
+  });
+});

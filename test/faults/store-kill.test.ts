@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { createJobs, createLocalEvents, type Db, jobsMigrations, type ObjectStore, openFsObjects } from "../../src/store/index.ts";
@@ -81,7 +82,7 @@ async function checkJobs(db: Db, enqueued: string[]) {
   const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
   const worker = jobs.work("effect", { concurrency: 8, leaseMs: 1000, pollMs: 50 }, (job) => runEffect(db, job));
   const unfinished = async () => (await db.tables<{ jobs: { id: string; status: string } }>().selectFrom("jobs").select("id").where("status", "in", ["waiting", "running"]).limit(1).execute()).length;
-  for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await systemClock.sleep(20)) assert.ok(Date.now() < deadline, "jobs are left over");
+  for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await sleep(20)) assert.ok(Date.now() < deadline, "jobs are left over");
   await worker.stop();
   const effects = await db.tables<KillTables>().selectFrom("effects").selectAll().execute();
   const byJob = new Map(effects.map(({ job, attempt }) => [job, attempt]));

@@ -70,8 +70,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
 function open(path: string, readOnly: boolean): DatabaseSync {
   let sqlite: DatabaseSync | undefined;
   try {
-    sqlite = new DatabaseSync(path, { readOnly, timeout: BUSY_MS.opening, enableForeignKeyConstraints: true });
-    if (readOnly) return sqlite;
+    sqlite = new DatabaseSync(path, { timeout: BUSY_MS.opening, enableForeignKeyConstraints: true });
     sqlite.exec("pragma journal_mode = wal");
     // FULL: in WAL mode NORMAL does not fsync at commit, and a power cut takes acknowledged writes with it.
     sqlite.exec("pragma synchronous = full");
@@ -80,7 +79,8 @@ function open(path: string, readOnly: boolean): DatabaseSync {
     expect(sqlite, path, "journal_mode", "wal");
     expect(sqlite, path, "synchronous", 2);
     expect(sqlite, path, "foreign_keys", 1);
-    sqlite.exec(`pragma busy_timeout = ${BUSY_MS.writing}`);
+    // Not opened as read-only: after a crash of another process also a reader must be able to repair the index of the log.
+    sqlite.exec(readOnly ? "pragma query_only = on" : `pragma busy_timeout = ${BUSY_MS.writing}`);
     return sqlite;
   } catch (err) {
     if (sqlite?.isOpen) sqlite.close();

@@ -99,6 +99,18 @@ describe("SQLite", () => {
     await db.write(set("b"));
   });
 
+  test("runs raw statements where they belong: reads apart from an open transaction, writes in their turn", async (t) => {
+    const { db, set } = await open(t);
+    await db.write(set("a", 1));
+    await db.transaction(async (tx) => {
+      await sql`update counters set value = 2`.execute(tx);
+      assert.deepEqual((await sql`select value from counters`.execute(db.tables())).rows, [{ value: 1 }]);
+      assert.deepEqual((await sql`select value from counters`.execute(tx)).rows, [{ value: 2 }]);
+    });
+    await sql`with gone as (select 'a' as name) delete from counters where name in (select name from gone)`.execute(db.tables());
+    assert.deepEqual((await sql`select value from counters`.execute(db.tables())).rows, []);
+  });
+
   test("keeps prepared statements within a bound", async (t) => {
     const { db } = await open(t);
     for (let n = 0; n < 1200; n++) {

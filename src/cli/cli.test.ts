@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { NEWEST_COMPATIBILITY_DATE } from "../workers/index.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const MAIN = join(ROOT, "src/cli/main.ts");
@@ -101,7 +102,7 @@ for (const template of ["inbox", "forwarder", "blank"]) {
     const root = join(cwd, "My Worker");
     assert.deepEqual((await readdir(root)).sort(), [".dev.vars.example", ".gitignore", "README.md", "messages", "package.json", "src", "tsconfig.json", "wrangler.jsonc"]);
     const config = await readFile(join(root, "wrangler.jsonc"), "utf8");
-    assert.ok(config.includes(`"name": "my-worker"`) && config.includes(`"compatibility_date": "${new Date().toISOString().slice(0, 10)}"`));
+    assert.ok(config.includes(`"name": "my-worker"`) && config.includes(`"compatibility_date": "${[new Date().toISOString().slice(0, 10), NEWEST_COMPATIBILITY_DATE].sort()[0]}"`));
     const { compilerOptions } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"));
     assert.deepEqual(Object.fromEntries(Object.keys(TSCONFIG).map((name) => [name, compilerOptions[name]])), TSCONFIG);
     assert.match(await readFile(join(root, "messages/hello.eml"), "latin1"), /^To: my-worker@example\.org\r$/m);

@@ -1,4 +1,4 @@
-import { relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { type Surroundings, defineCommand } from "../command.ts";
 import { TEMPLATES, type TemplateName, renderTemplate, templateSummary, workerNameFrom, writeProject } from "../project-template.ts";
@@ -8,7 +8,7 @@ export const init = defineCommand({
   summary: "make a new worker project",
   description: `Writes a complete project: configuration, worker, TypeScript settings, a message to try it with. Nothing that exists is overwritten.
 
-The compatibility date of the new project is today's.`,
+The compatibility date of the new project is today's, or the newest one that the installed runtime knows.`,
   arguments: [{ name: "dir", summary: "where to; the worker is named after it (default: the current folder)", complete: "directory" }],
   options: {
     template: { type: "string", short: "t", summary: "what the worker does", choices: TEMPLATES, defaultText: "inbox" },
@@ -23,14 +23,22 @@ The compatibility date of the new project is today's.`,
     const folder = resolve(cwd, dir ?? ".");
     const template = values.template ?? (values.yes === true || json ? "inbox" : await askTemplate(surroundings));
     const name = workerNameFrom(folder);
-    const date = new Date(clock.now()).toISOString().slice(0, 10);
-    const files = await renderTemplate(template, { name, date, reelpost: version, summary: await templateSummary(template) });
+    const { NEWEST_COMPATIBILITY_DATE } = await import("../../workers/index.ts");
+    const today = new Date(clock.now()).toISOString().slice(0, 10);
+    const date = today < NEWEST_COMPATIBILITY_DATE ? today : NEWEST_COMPATIBILITY_DATE;
+    const files = await renderTemplate(template, { name, date, reelpost: dependencyOn(version, folder), summary: await templateSummary(template) });
     await writeProject(folder, files);
     if (json) stdout.line(JSON.stringify({ directory: folder, name, template, files: [...files.keys()] }));
     else for (const line of nextSteps(relative(cwd, folder), name, template, files)) stdout.line(line);
     return 0;
   },
 });
+
+/** What the project's package.json says: the published version, or this checkout, which no registry knows. */
+function dependencyOn(version: string, folder: string): string {
+  const root = join(import.meta.dirname, "..", "..", "..");
+  return import.meta.filename.endsWith(".ts") ? `file:${relative(folder, root)}` : `^${version}`;
+}
 
 async function askTemplate({ stdin, stdout }: Surroundings): Promise<TemplateName> {
   if (stdin.isTTY !== true || !stdout.isTerminal) return "inbox";

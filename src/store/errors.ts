@@ -69,7 +69,8 @@ export const storeErrors = defineErrors("store", {
   badKeyFile: {
     code: "E_STORE_BAD_KEY_FILE", http: 500,
     message: "the secrets key {path} is not usable: {reason}",
-    fix: "It holds one base64 key of 32 bytes per line, newest first, readable by its owner only (chmod 600). Restore it from a backup: what it sealed opens with nothing else.",
+    fix: "It holds one base64 key of 32 bytes per line, newest first, readable by its owner only (chmod 600). " +
+      "Restore it from a backup: what it sealed opens with nothing else.",
   },
   cannotOpenSecret: {
     code: "E_STORE_CANNOT_OPEN_SECRET", http: 500,

@@ -81,7 +81,8 @@ async function checkObjects(objects: ObjectStore, folder: string, acknowledged: 
 async function checkJobs(db: Db, enqueued: string[]) {
   const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
   const worker = jobs.work("effect", { concurrency: 8, leaseMs: 1000, pollMs: 50 }, (job) => runEffect(db, job));
-  const unfinished = async () => (await db.tables<{ jobs: { id: string; status: string } }>().selectFrom("jobs").select("id").where("status", "in", ["waiting", "running"]).limit(1).execute()).length;
+  const open = db.tables<{ jobs: { id: string; status: string } }>().selectFrom("jobs").select("id").where("status", "in", ["waiting", "running"]).limit(1);
+  const unfinished = async () => (await open.execute()).length;
   for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await sleep(20)) assert.ok(Date.now() < deadline, "jobs are left over");
   await worker.stop();
   const effects = await db.tables<KillTables>().selectFrom("effects").selectAll().execute();

@@ -65,7 +65,13 @@ function postgresEngine(): TestEngine {
   };
 }
 
-async function openAll(scope: Scope, migrations: readonly Migration[], where: TestDatabase["where"], open: () => Promise<Db>, remove: () => Promise<void>): Promise<TestDatabase> {
+async function openAll(
+  scope: Scope,
+  migrations: readonly Migration[],
+  where: TestDatabase["where"],
+  open: () => Promise<Db>,
+  remove: () => Promise<void>,
+): Promise<TestDatabase> {
   const opened: Db[] = [];
   scope.after(async () => {
     await Promise.allSettled(opened.map((db) => db.close()));

@@ -62,7 +62,8 @@ interface User {
 /** initdb refuses to run as root: the user of Debian's package owns the cluster then. */
 function userFor(folder: string): User {
   if (process.getuid?.() !== 0) return {};
-  const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8")) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8"));
+  const users = readFileSync("/etc/passwd", "utf8");
+  const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(users);
   if (!entry) throw new Error("PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
   const user = { uid: Number(entry[1]), gid: Number(entry[2]) };
   chownSync(folder, user.uid, user.gid);
@@ -109,7 +110,8 @@ function startServer(binaries: string, folder: string, user: User, port: number)
   writeFileSync(settings, SETTINGS);
   chmodSync(settings, 0o644);
   // Detached: Ctrl-C reaches us, and the guard cleans up when we end.
-  const guard = spawn("/bin/sh", ["-c", GUARD, "guard", binaries, folder, String(port)], { ...user, cwd: folder, stdio: ["pipe", "ignore", "ignore"], detached: true });
+  const script = ["-c", GUARD, "guard", binaries, folder, String(port)];
+  const guard = spawn("/bin/sh", script, { ...user, cwd: folder, stdio: ["pipe", "ignore", "ignore"], detached: true });
   guard.unref();
   guard.stdin.on("error", () => {});
   (guard.stdin as unknown as { unref(): void }).unref();

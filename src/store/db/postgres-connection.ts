@@ -12,7 +12,15 @@ export interface GuardedPool extends PostgresPool {
 
 export function createGuardedPool({ url, connections }: { url: string; connections: number }): GuardedPool {
   const address = addressOf(url);
-  const pool = new Pool({ connectionString: url, max: connections, types, connectionTimeoutMillis: 10_000, idleTimeoutMillis: 30_000, keepAlive: true, application_name: "reelpost" });
+  const pool = new Pool({
+    connectionString: url,
+    max: connections,
+    types,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    application_name: "reelpost",
+  });
   // A server that goes away also breaks connections nobody is using at the moment: the pool drops them, and the next query says what is wrong.
   pool.on("error", () => {});
   pool.on("connect", (client) => void client.on("error", () => {}));
@@ -76,7 +84,9 @@ function toNumber(text: string): number {
 /** Host, port and database without user and password: for messages. */
 export function addressOf(url: string): string {
   const parsed = URL.parse(url);
-  if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) throw storeErrors.unreachable({ address: "the database URL", reason: "it does not look like postgres://user:password@host:5432/database" });
+  if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
+    throw storeErrors.unreachable({ address: "the database URL", reason: "it does not look like postgres://user:password@host:5432/database" });
+  }
   return (parsed.searchParams.get("host") ?? parsed.host) + parsed.pathname;
 }
 

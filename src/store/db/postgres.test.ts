@@ -55,7 +55,8 @@ onPostgres((engine) => {
     const { where } = await engine.open(t);
     const db = await openPostgres({ ...(where as { url: string }), connections: 2 });
     t.after(() => db.close());
-    const counts = await Promise.all(Array.from({ length: 12 }, () => db.transaction(async (tx) => (await sql<{ n: number }>`select count(*) as n from pg_stat_activity where datname = current_database() and application_name = 'reelpost'`.execute(tx)).rows[0]!.n)));
+    const connections = sql<{ n: number }>`select count(*) as n from pg_stat_activity where datname = current_database() and application_name = 'reelpost'`;
+    const counts = await Promise.all(Array.from({ length: 12 }, () => db.transaction(async (tx) => (await connections.execute(tx)).rows[0]!.n)));
     // Two of its own, one of the database the test engine opened.
     assert.ok(Math.max(...counts) <= 3, String(counts));
   });

@@ -50,7 +50,8 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
 }
 
 async function expectDurable(kysely: Kysely<unknown>) {
-  const { rows } = await sql<{ name: string; setting: string }>`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit')`.execute(kysely);
+  const settings = sql<{ name: string; setting: string }>`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit')`;
+  const { rows } = await settings.execute(kysely);
   for (const { name, setting } of rows) {
     if (setting === "off") throw storeErrors.notDurable({ path: "the PostgreSQL server", setting: name, found: setting, wanted: "on" });
   }

@@ -1,4 +1,13 @@
-import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery, type DatabaseConnection, type Dialect, type Driver, type QueryResult } from "kysely";
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
 import { Fault } from "../../kernel/index.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteTurns } from "./write-turns.ts";

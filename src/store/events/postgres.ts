@@ -20,7 +20,13 @@ export async function openPostgresEvents({ url, clock, log }: { url: string; clo
   const upkeep = keepUp();
 
   async function connect(): Promise<Client> {
-    const next = new Client({ connectionString: url, keepAlive: true, connectionTimeoutMillis: 10_000, query_timeout: 10_000, application_name: "reelpost events" });
+    const next = new Client({
+      connectionString: url,
+      keepAlive: true,
+      connectionTimeoutMillis: 10_000,
+      query_timeout: 10_000,
+      application_name: "reelpost events",
+    });
     // Without a listener a lost connection would end the process; `lost` below is where it is noticed.
     next.on("error", () => {});
     next.on("notification", ({ payload = "" }) => {

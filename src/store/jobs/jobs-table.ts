@@ -141,10 +141,12 @@ export function createJobsTable(db: Db) {
       db.transaction<Tables, boolean>(async (tx) => {
         const mine = await tx.selectFrom("jobs").select(["kind", "key"]).where("id", "=", held.id).where("token", "=", held.token).executeTakeFirst();
         if (!mine) return false;
-        const heir = mine.key === null ? undefined : await tx.selectFrom("jobs").select("id").where("status", "=", waiting).where("kind", "=", mine.kind).where("key", "=", mine.key).executeTakeFirst();
-        await tx.updateTable("jobs").where("id", "=", held.id)
-          .set(heir ? { ...ended("failed", now), error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}` } : { ...values, status: "waiting", token: null, lease_until: null })
-          .execute();
+        const sameKey = tx.selectFrom("jobs").select("id").where("status", "=", waiting).where("kind", "=", mine.kind).where("key", "=", mine.key);
+        const heir = mine.key === null ? undefined : await sameKey.executeTakeFirst();
+        const next: Partial<JobRow> = heir
+          ? { ...ended("failed", now), error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}` }
+          : { ...values, status: "waiting", token: null, lease_until: null };
+        await tx.updateTable("jobs").set(next).where("id", "=", held.id).execute();
         return true;
       }),
 

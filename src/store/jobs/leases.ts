@@ -15,8 +15,11 @@ export interface Leases {
 }
 
 /** Renews what is in `held` at a third of its time, until `over`. A lease that runs out, or turns out to be another's, aborts its job. */
-export function keepLeases({ table, clock, log }: { table: JobsTable; clock: Clock; log: Log }, held: ReadonlySet<Lease>, leaseMs: number, over: AbortSignal): Leases {
+export function keepLeases(parts: { table: JobsTable; clock: Clock; log: Log }, held: ReadonlySet<Lease>, leaseMs: number, over: AbortSignal): Leases {
+  const { table, clock, log } = parts;
   let renewing = false;
+  /** A beat that came while the answer to the one before was still out. */
+  let missed = false;
 
   function lose(lease: Lease) {
     lease.lost = true;
@@ -24,8 +27,13 @@ export function keepLeases({ table, clock, log }: { table: JobsTable; clock: Clo
   }
 
   async function renew() {
-    renewing = true;
+    if (renewing) {
+      missed = true;
+      return;
+    }
     const mine = [...held].filter(({ lost }) => !lost);
+    if (mine.length === 0) return;
+    renewing = true;
     const until = clock.now() + leaseMs;
     try {
       const standing = await table.renew(mine, until);
@@ -38,6 +46,10 @@ export function keepLeases({ table, clock, log }: { table: JobsTable; clock: Clo
     } finally {
       renewing = false;
     }
+    if (missed && !over.aborted) {
+      missed = false;
+      void renew();
+    }
   }
 
   async function beat() {
@@ -45,7 +57,7 @@ export function keepLeases({ table, clock, log }: { table: JobsTable; clock: Clo
       await clock.sleep(leaseMs / 3, over).catch(() => {});
       // A database that does not answer does not stop the time.
       for (const lease of held) if (!lease.lost && clock.now() > lease.until) lose(lease);
-      if (!over.aborted && !renewing && held.size > 0) void renew();
+      if (!over.aborted) void renew();
     }
   }
 

@@ -87,7 +87,8 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
       failure = { reason };
     }
     try {
-      if (!(await insist(entry, () => conclude(entry, failure)))) log.warn({ job: id, kind, attempt }, "jobs: the lease was lost before the job ended, so its outcome does not count");
+      const counts = await insist(entry, () => conclude(entry, failure));
+      if (!counts) log.warn({ job: id, kind, attempt }, "jobs: the lease was lost before the job ended, so its outcome does not count");
     } catch (err) {
       log.error({ err, job: id, kind, attempt }, "jobs: the outcome could not be written, the job will run again");
     }
@@ -97,7 +98,8 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
     const now = clock.now();
     const { attempt, max_attempts: most, error: before } = entry.row;
     if (!failure) return table.settle(entry, { ...ended("done", now), error: null });
-    if (stopping.signal.aborted && entry.controller.signal.aborted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: before });
+    const interrupted = stopping.signal.aborted && entry.controller.signal.aborted;
+    if (interrupted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: before });
     const error = messageOf(failure.reason).replaceAll("\0", "").slice(0, 2000);
     if (attempt < most) return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
     log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: the last attempt failed");

@@ -28,10 +28,12 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
       const fail = (reason: string, cause?: unknown) => storeErrors.cannotOpenSecret({ context, reason }, { cause });
       const [version, id, encoded, ...rest] = sealed.split(".");
       const bytes = Buffer.from(encoded ?? "", "base64url");
-      if (version !== "v1" || !id || rest.length > 0 || bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString("base64url") !== encoded) throw fail("it is not a sealed value, or it was cut");
+      const whole = version === "v1" && rest.length === 0 && bytes.length >= NONCE_BYTES + TAG_BYTES && bytes.toString("base64url") === encoded;
+      if (!whole || !id) throw fail("it is not a sealed value, or it was cut");
       const key = byId.get(id);
       if (!key) throw fail(`it was sealed with key ${id}, which this program does not have`);
-      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES }).setAAD(boundIn(id, context)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      decipher.setAAD(boundIn(id, context)).setAuthTag(bytes.subarray(-TAG_BYTES));
       try {
         return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
       } catch (err) {

@@ -34,7 +34,9 @@ function read(path: string): Uint8Array[] | undefined {
   try {
     const { mode } = fstatSync(fd);
     // Windows has no such bits.
-    if (process.platform !== "win32" && mode & 0o077) throw storeErrors.badKeyFile({ path, reason: `others may read it (its mode is ${(mode & 0o777).toString(8)})` });
+    if (process.platform !== "win32" && mode & 0o077) {
+      throw storeErrors.badKeyFile({ path, reason: `others may read it (its mode is ${(mode & 0o777).toString(8)})` });
+    }
     return parseKeys(readFileSync(fd, "utf8"), path);
   } finally {
     closeSync(fd);

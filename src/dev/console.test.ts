@@ -77,3 +77,11 @@ describe("the console", () => {
     assert.deepEqual(JSON.parse(output.lines.join("")), { ...email, logs: [{ level: "log", at: at.toISOString(), message: ["hi"] }] });
   });
 });
+
+it("shows a report of problems as it is, without a second \"warning\" above it", () => {
+  const report = ["src/a.ts:1:2: warning: Binding not found", "  fix: add it", "wrangler.jsonc:3:1: warning: unknown field"];
+  assert.deepEqual(print({ event: "warning", text: report.join("\n") }), report);
+  assert.equal(print({ event: "warning", text: report.join("\n") }, { colour: true })[2], "wrangler.jsonc:3:1: \u001b[33mwarning\u001b[39m: unknown field");
+  assert.deepEqual(print({ event: "warning", text: "two\nlines" }), ["warning", "  two", "  lines"]);
+  assert.deepEqual(print({ event: "warning", text: "one" }), ["warning  one"]);
+});

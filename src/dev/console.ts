@@ -91,7 +91,8 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
       case "notice":
         return event.text;
       case "warning":
-        return `${paint("yellow", "warning")}${block(event.text)}`;
+        // A report of problems says the word in each entry, after its place.
+        return REPORT.test(event.text) ? event.text.replaceAll(REPORT_WORD, `$1${paint("yellow", "warning")}`) : `${paint("yellow", "warning")}${block(event.text)}`;
       case "error":
         return `${paint("red", "error")}${block(event.text)}`;
     }
@@ -99,6 +100,9 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
 }
 
 /** One line beside its label, several below it. */
+const REPORT = /^\S[^\n]*?: warning: /;
+const REPORT_WORD = /^(\S.*?: )warning(?=: )/gm;
+
 const block = (text: string) => (text.includes("\n") ? `\n  ${indent(text, "  ")}` : `  ${text}`);
 
 const OUTCOMES: Record<EmailEvent["outcome"], string> = {

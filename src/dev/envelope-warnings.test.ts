@@ -9,9 +9,13 @@ it("is silent when the envelope is in the headers, in whatever spelling", () => 
 });
 
 it("names both sides of a difference", () => {
-  assert.deepEqual(envelopeWarnings({ from: "", to: "four@example.org", headers }), [
-    "MAIL FROM <> is not the address of the From header: Ada@example.com",
+  assert.deepEqual(envelopeWarnings({ from: "eve@example.com", to: "four@example.org", headers }), [
+    "MAIL FROM <eve@example.com> is not the address of the From header: Ada@example.com",
     "RCPT TO <four@example.org> is none of the addresses of the To and Cc headers: one@example.org, two@example.org, three@example.org",
   ]);
   assert.match(envelopeWarnings({ from: "a@example.com", to: "b@example.org", headers: [] }).join(), /\(none\).*\(none\)/);
+});
+
+it("takes a message without a sender, as reports of a delivery are, for what it is", () => {
+  assert.deepEqual(envelopeWarnings({ from: "", to: "one@example.org", headers }), []);
 });

@@ -36,7 +36,12 @@ export const mailErrors = defineErrors("mail", {
   listenFailed: {
     code: "E_LISTEN", http: 500,
     message: "cannot listen for SMTP on {host}:{port}: {reason}",
-    fix: "Choose another port, or stop the program that uses this one.",
+    fix: "Choose another port with `--smtp-port`; 0 takes any free one.",
+  },
+  portBusy: {
+    code: "E_LISTEN", http: 500,
+    message: "Port {port} on {host} is in use by another program; SMTP cannot listen there.",
+    fix: "Stop that program, or choose another port: `--smtp-port 0` takes any free one.",
   },
 
   // ---- handing it to its recipient

@@ -85,7 +85,8 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   }
 
   await new Promise<void>((resolve, reject) => {
-    const failed = (err: Error) => reject(mailErrors.listenFailed({ host, port, reason: messageOf(err) }, { cause: err }));
+    const failed = (err: NodeJS.ErrnoException) =>
+      reject(err.code === "EADDRINUSE" ? mailErrors.portBusy({ host, port }, { cause: err }) : mailErrors.listenFailed({ host, port, reason: messageOf(err) }, { cause: err }));
     server.server.once("error", failed);
     server.listen({ host, port }, () => {
       server.server.off("error", failed);

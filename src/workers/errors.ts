@@ -6,7 +6,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10021,
     http: 400,
     message: "The worker {script} could not be started: {reason}",
-    fix: "Correct the code and deploy again; the version that was running goes on running.",
+    fix: "Correct the code: the worker fails while it starts, before any message or request.",
   },
   scriptMissing: { code: 10007, http: 404, message: "This Worker does not exist on your account.", fix: "Deploy {script} first." },
   runtimeMissing: {

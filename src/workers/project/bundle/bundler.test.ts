@@ -249,3 +249,14 @@ test("a rebuild is quick, and builds asked for together come one after the other
   await bundler.close();
   await assert.rejects(bundler.build(), /closed/);
 });
+
+test("a service worker cannot have the bindings that only modules get; the others it can", async (t) => {
+  const files = { "src/index.ts": "addEventListener(\"fetch\", () => {});" };
+  const kv_namespaces = [{ binding: "KV", id: "k" }];
+  const wrong = await project(t, files, { config: { kv_namespaces, send_email: [{ name: "MAIL" }], d1_databases: [{ binding: "DB", database_id: "d" }] } });
+  assert.match(await refusal(wrong.bundler), /src\/index\.ts: error: the main module has no default export, .*: MAIL \(send_email\), DB \(d1_databases\)\n {2}fix: export a default object/);
+  await write(wrong.root, { "src/index.ts": "export default { fetch: () => 1 };" });
+  assert.equal((await wrong.bundler.build()).script.format, "modules");
+  const right = await project(t, files, { config: { kv_namespaces } });
+  assert.equal((await right.bundler.build()).script.format, "service-worker");
+});

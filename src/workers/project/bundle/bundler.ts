@@ -7,7 +7,7 @@ import { hasNodeCompat } from "../config/compatibility.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { Project } from "../project.ts";
 import { isBuildFailure, toProblems } from "./build-problems.ts";
-import { LOADERS, TARGET, detectFormat } from "./format.ts";
+import { LOADERS, TARGET, aboutBindings, detectFormat } from "./format.ts";
 import { type ModuleFiles, moduleFiles } from "./module-files.ts";
 import { platformModules } from "./platform-modules.ts";
 import { collectUnbundled } from "./unbundled.ts";
@@ -76,6 +76,8 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
     const { format, exports } = await detectFormat(project);
     const { context: esbuild, files } = await contextFor(format);
     const result = await esbuild.rebuild();
+    const problems = aboutBindings(project, format);
+    if (problems.length > 0) throw refused(problems);
     // An input with a scheme is a module made by a plugin.
     const inputs = Object.keys(result.metafile.inputs).filter((input) => !/^[\w-]{2,}:/.test(input)).map((input) => resolve(project.root, input));
     const warnings = [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)];
@@ -85,6 +87,7 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
   async function collect(): Promise<Made> {
     const { format } = await detectFormat(project);
     const { problems, ...collected } = await collectUnbundled(project);
+    problems.push(...aboutBindings(project, format));
     if (errorsOf(problems).length > 0) throw refused(problems);
     return { format, ...collected, warnings: problems };
   }

@@ -1,16 +1,18 @@
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../kernel/index.ts";
 import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
 import type { Outcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
+import { upload } from "./upload.ts";
 
 export interface Passthrough {
   /** Resolves when the response has ended; answers 502/503 by itself when the process dies before it has answered. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
-  upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer): Promise<void>;
+  /** Resolves with the status of the answer when the connection has ended. */
+  upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer): Promise<number>;
   close(): void;
 }
 
@@ -18,39 +20,94 @@ const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "te"
 /** Only the server may say these. */
 const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip"]);
 
-/** Hands HTTP requests to the fetch handler of one worker process. `causeOfDeath` waits a moment for news of a process that hung up. */
-export function createPassthrough({ socketPath, causeOfDeath }: { socketPath: string; causeOfDeath(err: unknown): Promise<Outcome> }): Passthrough {
+/** The hosted service lets an answer have 128 KB of headers. */
+const MAX_HEADER_BYTES = 256 * 1024;
+/** What workerd reads of a body that its worker left unread; with more it hangs up after the answer, and the connection must not be used again. (Asked to close, it would not read that much.) */
+const UNREAD_BYTES = 60 * 1024;
+
+export interface PassthroughOptions {
+  socketPath: string;
+  /** Waits a moment for news of a process that hung up. */
+  causeOfDeath(err: unknown): Promise<Outcome>;
+  /** Called when the worker says something on an open WebSocket. */
+  onActivity(): void;
+}
+
+/** Hands HTTP requests to the fetch handler of one worker process. */
+export function createPassthrough({ socketPath, causeOfDeath, onActivity }: PassthroughOptions): Passthrough {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 32, timeout: 4000, scheduling: "lifo" });
+  const uploads = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 0 });
+  for (const each of [agent, uploads]) each.createConnection = () => heedless(socketPath);
 
   return {
     async fetch(id, request, response) {
-      const outgoing = httpRequest({ socketPath, agent, method: request.method, path: request.url, headers: forwardedHeaders(id, request), setHost: false });
-      response.once("close", () => void (response.writableFinished || outgoing.destroy()));
+      const outgoing = httpRequest({ socketPath, agent: isSmall(request) ? agent : uploads, method: request.method, path: request.url, headers: forwardedHeaders(id, request), setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
+      let failed = false;
+      let gone = false;
+      outgoing.once("error", () => (failed = true));
+      response.once("close", () => {
+        if (response.writableFinished) return;
+        gone = !failed;
+        outgoing.destroy();
+      });
       const answered = new Promise<IncomingMessage>((resolve, reject) => outgoing.once("response", resolve).once("error", reject));
       answered.catch(() => {});
-      pipeline(request, outgoing).catch(() => {});
+      upload(request, outgoing);
       try {
         const incoming = await answered;
+        incoming.once("error", () => (failed = true));
         response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, withoutHopByHop(incoming.rawHeaders));
         await pipeline(incoming, response);
         // workerd answers 500 itself when the handler threw; the tail has the exception.
         return { outcome: "ok" };
       } catch (err) {
-        if (response.destroyed && !response.writableFinished && outgoing.destroyed && !response.headersSent) return { outcome: "canceled" };
+        if (gone) return { outcome: "canceled" };
         return refuse(response, await causeOfDeath(err));
       }
     },
     upgrade(id, request, client, head) {
-      const upstream = connect(socketPath);
-      const headers = [...forwardedHeaders(id, request), "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? "websocket"];
-      let lines = `${request.method} ${request.url} HTTP/1.1\r\n`;
-      for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]}: ${headers[i + 1]}\r\n`;
-      upstream.write(`${lines}\r\n`, "latin1");
-      if (head.length > 0) upstream.write(head);
-      return Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]).then(() => {});
+      const headers = [...forwardedHeaders(id, request, FRAMING), "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? "websocket"];
+      const outgoing = httpRequest({ socketPath, agent: false, method: request.method, path: request.url, headers, setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
+      client.on("error", () => outgoing.destroy()).once("close", () => outgoing.destroy());
+      return new Promise((resolve) => {
+        outgoing.once("upgrade", (answer, upstream, rest) => {
+          upstream.on("data", onActivity);
+          client.write(headOf(answer, [...withoutHopByHop(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", answer.headers.upgrade ?? "websocket"]), "latin1");
+          if (rest.length > 0) client.write(rest);
+          if (head.length > 0) upstream.write(head);
+          void Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]).then(() => resolve(101));
+        });
+        // No bytes pass uninterpreted unless the worker agreed: a second request would reach it with headers that only the server may say.
+        outgoing.once("response", (answer) => {
+          client.write(headOf(answer, [...withoutHopByHop(answer.rawHeaders), "Connection", "close"]), "latin1");
+          void pipeline(answer, client).catch(() => {}).then(() => resolve(answer.statusCode ?? 502));
+        });
+        outgoing.once("error", () => {
+          client.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+          resolve(502);
+        });
+        outgoing.end();
+      });
     },
-    close: () => agent.destroy(),
+    close() {
+      agent.destroy();
+      uploads.destroy();
+    },
   };
+}
+
+/**
+ * A connection on which a failed write is no end: workerd may answer and hang up while a body is still on its way, and Node would throw
+ * away the answer that has arrived. What cannot be written is dropped; the reading side says whether there was an answer.
+ */
+function heedless(socketPath: string): Socket {
+  const socket = connect(socketPath);
+  const write = socket._write.bind(socket);
+  const writev = socket._writev!.bind(socket);
+  const heed = (callback: (err?: Error | null) => void) => (err?: Error | null) => callback((err as NodeJS.ErrnoException | null)?.code === "EPIPE" ? null : err);
+  socket._write = (chunk, encoding, callback) => write(chunk, encoding, heed(callback));
+  socket._writev = (chunks, callback) => writev(chunks, heed(callback));
+  return socket;
 }
 
 function refuse(response: ServerResponse, outcome: Outcome): Outcome {
@@ -64,17 +121,31 @@ function refuse(response: ServerResponse, outcome: Outcome): Outcome {
   return outcome;
 }
 
-function forwardedHeaders(id: string, request: IncomingMessage): string[] {
+/** No body, or one that is known to be small. */
+function isSmall({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) <= UNREAD_BYTES;
+}
+
+function headOf({ statusCode, statusMessage }: IncomingMessage, headers: string[]): string {
+  let lines = `HTTP/1.1 ${statusCode} ${statusMessage}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${lines}\r\n`;
+}
+
+const FRAMING = new Set(["content-length", "expect"]);
+const NOTHING = new Set<string>();
+
+function forwardedHeaders(id: string, request: IncomingMessage, without = NOTHING): string[] {
   const headers: string[] = [];
   const { rawHeaders } = request;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (!HOP_BY_HOP.has(name) && !RESERVED.has(name)) headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+    if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name)) headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
   const client = request.socket.remoteAddress ?? "";
   headers.push("CF-Connecting-IP", client, "X-Real-IP", client, "CF-Ray", id);
   // A request body of unknown length goes on chunked: Node frames it when neither header is there, but only if told that there is a body.
-  if (request.headers["transfer-encoding"] !== undefined) headers.push("Transfer-Encoding", "chunked");
+  if (request.headers["transfer-encoding"] !== undefined && without === NOTHING) headers.push("Transfer-Encoding", "chunked");
   return headers;
 }
 

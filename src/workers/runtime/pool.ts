@@ -158,7 +158,10 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
       return process;
     },
     upgrade(name, request, socket, head) {
+      // Until somebody reads from it, and after.
+      socket.on("error", () => socket.destroy());
       void processOf(name).then((process) => {
+        if (socket.destroyed) return;
         if ("upgrade" in process) return process.upgrade(request, socket, head);
         socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
       });

@@ -96,7 +96,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   const dispatch = createDispatchClient({ socketPath: join(folder, names.mail), concurrency: machinery.concurrency });
-  const passthrough = createPassthrough({ socketPath: join(folder, names.http), causeOfDeath });
+  const passthrough = createPassthrough({ socketPath: join(folder, names.http), causeOfDeath, onActivity });
   const exited = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
     watch!.stop();
@@ -181,9 +181,9 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     },
     upgrade(request, socket, head) {
       const invocation = invocations.begin({ kind: "fetch", method: "GET", url: request.url ?? "/" }, { lingering: true });
-      void passthrough.upgrade(invocation.id, request, socket, head).then(() => {
+      void passthrough.upgrade(invocation.id, request, socket, head).then((status) => {
         lastUsed = performance.now();
-        invocation.settle({ outcome: "ok" }, { status: 101 });
+        invocation.settle({ outcome: "ok" }, { status });
       });
     },
     drained: () => invocations.drained(),

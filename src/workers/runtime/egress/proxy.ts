@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../../kernel/index.ts";
 import { listen, type SocketServer } from "../binding-server.ts";
 import { ACTIONS_HOST } from "../inside/shared.ts";
+import { upload } from "../upload.ts";
 import { connectTo, EgressFailed, EgressRefused, systemLookup, type Lookup, type Target } from "./connect.ts";
 import type { EgressCheck } from "./policy.ts";
 
@@ -18,6 +19,7 @@ export interface EgressProxyOptions {
   maxConnections?: number;
 }
 
+const MAX_HEADER_BYTES = 256 * 1024;
 const ACTIONS_ORIGIN = `http://${ACTIONS_HOST}`;
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
 
@@ -33,17 +35,19 @@ export async function startEgressProxy({ socket, check, lookup = systemLookup, a
     leaving.once("close", () => open--);
   };
 
-  const server = await listen(socket, { requireHostHeader: false, maxHeaderSize: 256 * 1024 }, (request, response) => {
+  const server = await listen(socket, { requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
     onActivity();
     const handled = request.url!.startsWith(ACTIONS_ORIGIN) ? act(request, response) : forward(request, response, parse(request.url));
     handled.catch((err: unknown) => answer(response, err));
   });
   server.http.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
+    client.on("error", () => client.destroy());
     tunnel(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
   });
   server.http.on("upgrade", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
+    client.on("error", () => client.destroy());
     upgrade(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 502 Bad Gateway\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
   });
   return server;
@@ -58,11 +62,12 @@ export async function startEgressProxy({ socket, check, lookup = systemLookup, a
     if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
     enter(response);
     const connection = await connectTo(targetOf(url), { check, lookup });
-    const outgoing = httpRequest({ method: request.method, path: url.pathname + url.search, headers: endToEnd(request, url.host), setHost: false, createConnection: () => connection });
+    const outgoing = httpRequest({ method: request.method, path: url.pathname + url.search, headers: endToEnd(request, url.host), setHost: false, maxHeaderSize: MAX_HEADER_BYTES, createConnection: () => connection });
+    if (response.destroyed) outgoing.destroy();
     response.once("close", () => outgoing.destroy());
     const answered = new Promise<IncomingMessage>((resolve, reject) => outgoing.once("response", resolve).once("error", reject));
     answered.catch(() => {});
-    pipeline(request, outgoing).catch(() => {});
+    upload(request, outgoing);
     const incoming = await answered.catch((err: unknown) => {
       throw new EgressFailed(521, `${url.host}: ${messageOf(err)}`, { cause: err });
     });

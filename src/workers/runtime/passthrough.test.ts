@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { createServer, request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { after, before, describe, it } from "node:test";
+import type { Outcome, WorkerRuntime } from "../index.ts";
+import { scriptOf, startRuntime } from "./runtime.testing.ts";
+
+describe("HTTP through to a worker", () => {
+  let runtime: WorkerRuntime;
+  let outcome: Promise<Outcome>;
+  const server = createServer((request, response) => void (outcome = runtime.fetch("test", request, response)));
+  let port: number;
+  before(async () => {
+    runtime = startRuntime();
+    server.on("upgrade", (request, socket, head) => runtime.upgrade("test", request, socket, head));
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    port = (server.address() as { port: number }).port;
+  });
+  after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await runtime.close();
+  });
+  const handler = (body: string) => runtime.deploy(scriptOf(`export default { async fetch(request) { ${body} } }`));
+
+  for (const size of [1000, 100_000, 1_000_000, 20_000_000]) {
+    it(`an answer to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
+      await handler(`return request.url.endsWith("/read") ? new Response(String((await request.bytes()).length)) : new Response("too much", { status: 413 })`);
+      const early = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: Buffer.alloc(size) });
+      assert.deepEqual([early.status, await early.text()], [413, "too much"]);
+      const whole = await fetch(`http://127.0.0.1:${port}/read`, { method: "POST", body: new Blob([Buffer.alloc(size)]).stream(), duplex: "half" } as RequestInit);
+      assert.equal(await whole.text(), String(size));
+    });
+  }
+
+  it("an answer may have 100 KB of headers", async () => {
+    await handler(`return new Response("", { headers: { "x-long": "y".repeat(100_000) } })`);
+    const length = await new Promise((resolve, reject) => httpRequest({ port, maxHeaderSize: 200_000 }, (answer) => resolve(answer.resume().headers["x-long"]?.length)).on("error", reject).end());
+    assert.equal(length, 100_000);
+  });
+
+  it("a client that goes away in the middle of an answer is no failure of the worker", async () => {
+    await handler(`return new Response(new ReadableStream({ async pull(controller) { await scheduler.wait(1); controller.enqueue(new Uint8Array(1000)) } }))`);
+    const leaving = new AbortController();
+    const { body } = await fetch(`http://127.0.0.1:${port}/`, { signal: leaving.signal });
+    await body!.getReader().read();
+    leaving.abort();
+    assert.deepEqual(await outcome, { outcome: "canceled" });
+  });
+
+  it("an upgrade that the worker declines opens no way to speak to it past the server", async () => {
+    const source = `addEventListener("fetch", (event) => event.respondWith(new Response("declined"))); addEventListener("email", ({ message }) => message.setReject("forged"))`;
+    await runtime.deploy(scriptOf(source, { format: "service-worker" }));
+    const socket = connect(port, "127.0.0.1");
+    const meta = JSON.stringify({ token: "t", from: "a@x", to: "b@x", rawSize: 0, headers: [], canBeForwarded: true });
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    socket.once("data", () => socket.write(`POST / HTTP/1.1\r\nHost: a\r\nx-reelpost-meta: ${meta}\r\ncontent-length: 0\r\n\r\n`));
+    const answer = await text(socket);
+    assert.match(answer, /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\ndeclined$/);
+  });
+
+  it("a client that resets the connection it asked to upgrade harms nobody", async () => {
+    await runtime.deploy(scriptOf("export default {}", { name: "slow-to-start" }), { start: false });
+    const other = createServer();
+    await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
+    const client = connect((other.address() as { port: number }).port, "127.0.0.1");
+    client.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    await new Promise<void>((closed) => {
+      other.once("upgrade", (request, socket, head) => {
+        runtime.upgrade("slow-to-start", request, socket, head);
+        socket.once("close", closed);
+        client.resetAndDestroy();
+      });
+    });
+    other.close();
+  });
+});

@@ -89,7 +89,10 @@ export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWait
 
 /** `import { waitUntil } from "cloudflare:workers"` cannot be listened to from inside, as the context's own waitUntil() is. */
 const mayWaitUnheard = (script: WorkerScript) =>
-  script.modules.some(({ content }) => typeof content === "string" && content.includes("cloudflare:workers") && /\bwaitUntil\b/.test(content));
+  script.modules.some(({ content }) => {
+    const source = typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+    return source.includes("cloudflare:workers") && source.includes("waitUntil");
+  });
 
 /** They import each other as `./name`, which is `name` to workerd. */
 const ownModules = (modules: { name: string; source: string }[], embed: Embed) => modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
@@ -115,8 +118,8 @@ type RemoteBinding = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1
 export const isRemote = (binding: Binding): binding is RemoteBinding =>
   binding.type === "kv_namespace" || binding.type === "r2_bucket" || binding.type === "d1" || binding.type === "send_email";
 
-/** Names a binding in the process's configuration: by the name the code uses, which is unique. */
-export const serviceName = (binding: RemoteBinding) => `${binding.type}:${binding.name}`;
+/** Names a binding in the process's configuration and in a header, so in ASCII: by the name the code uses, which is unique. */
+export const serviceName = (binding: RemoteBinding) => `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
 function bindingConfig(binding: Binding): string {
   const name = `name = ${text(binding.name)}`;

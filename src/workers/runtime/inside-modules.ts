@@ -9,7 +9,7 @@ export interface InsideModules {
   beside: { name: string; source: string }[];
   /** Internal extension modules. */
   internal: { name: string; source: string }[];
-  /** What runs ahead of a script in service-worker format. Made when first asked for. */
+  /** What runs ahead of a script in service-worker format: one line, which stacks.ts takes off again. Made when first asked for. */
   serviceWorker(): string;
   /** The modules of the tail worker, the first of which is the worker. */
   tail: { name: string; source: string }[];
@@ -61,6 +61,6 @@ const importing = (source: string, shared = SHARED) =>
 
 /** A script has no imports: the prelude is bundled into one function. */
 function bundlePrelude(): string {
-  const [file] = buildSync({ entryPoints: [fileOf("service-worker")], bundle: true, format: "iife", target: "es2022", write: false }).outputFiles;
-  return `${file!.text}\n`;
+  const [file] = buildSync({ entryPoints: [fileOf("service-worker")], bundle: true, format: "iife", target: "es2022", minifyWhitespace: true, write: false }).outputFiles;
+  return `${file!.text.trimEnd()}\n`;
 }

@@ -126,9 +126,12 @@ describe("a message in a worker", () => {
 
   it("may also wait by the imported waitUntil()", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
-    await runtime.deploy(scriptOf(`import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`));
-    await (await runtime.email("test", mailOf(), actions)).ended;
-    assert.deepEqual(invocations.at(-1)!.logs.map((log) => log.message), [["sent"]]);
+    const source = `import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`;
+    for (const content of [source, Buffer.from(source)]) {
+      await runtime.deploy(scriptOf("", { modules: [{ name: "index.js", kind: "esm", content }] }));
+      await (await runtime.email("test", mailOf(), actions)).ended;
+      assert.deepEqual(invocations.at(-1)!.logs.map((log) => log.message), [["sent"]]);
+    }
   });
 
   it("of a handler that says nothing is over with its answer", async () => {
@@ -159,6 +162,19 @@ describe("a message in a worker", () => {
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, 'class quo"te\\u0041 ü\n\u0001');
     await runtime.deploy(scriptOf(`addEventListener("email", (event) => { event.waitUntil(scheduler.wait(1).then(() => event.message.setReject("service worker " + NAME))) })`, { format: "service-worker", bindings: [{ type: "plain_text", name: "NAME", text: "x" }] }));
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "service worker x");
+  });
+
+  it("that fails in service-worker format reports places in the script", async () => {
+    await runtime.deploy(scriptOf(`\naddEventListener("email", () => {\n  throw new Error("here") })`, { format: "service-worker" }));
+    assert.match((await runtime.email("test", mailOf(), noActions)).exception!.stack!, /^Error: here\n +at index\.js:3:\d+$/);
+  });
+
+  it("reports an exception whatever its stack and the source map are", async () => {
+    const throwing = `throw new Error("here")`;
+    await runtime.deploy(scriptOf(`Error.prepareStackTrace = (error, places) => places; export default { email() { ${throwing} } }`));
+    assert.equal((await runtime.email("test", mailOf(), noActions)).exception!.message, "here");
+    await runtime.deploy(scriptOf(`export default { email() { ${throwing} } }`, { sourceMap: "{nonsense" }));
+    assert.match((await runtime.email("test", mailOf(), noActions)).exception!.stack!, /index\.js:1:\d+/);
   });
 
   it("names a worker without an email handler", async () => {

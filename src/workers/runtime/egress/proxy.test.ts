@@ -47,6 +47,22 @@ describe("a worker's way out", () => {
     assert.deepEqual(seen, [207, `127.0.0.1:${port}`, ["a=1", "b=2"], 100_011]);
   });
 
+  it("frames a streamed body whatever the method", async () => {
+    const seen = await evaluate(`async () => { const { readable, writable } = new TransformStream(); const writer = writable.getWriter(); writer.write(new TextEncoder().encode("body")).then(() => writer.close()); return (await fetch("http://127.0.0.1:${port}/a", { method: "DELETE", body: readable })).text() }`);
+    assert.equal(seen, "DELETE /a body");
+  });
+
+  it("is checked again at every redirect", async (t) => {
+    const guarded = startRuntime({ egress: { ...SERVE_EGRESS, allow: ["127.0.0.2"] } });
+    const redirecting = createServer((_request, response) => response.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end());
+    await new Promise<void>((resolve) => void redirecting.listen(0, "127.0.0.2", resolve));
+    t.after(async () => {
+      await guarded.close();
+      redirecting.close();
+    });
+    assert.equal(await evaluate(`async () => (await fetch("http://127.0.0.2:${(redirecting.address() as AddressInfo).port}/")).status`, guarded), 403);
+  });
+
   it("carries WebSockets", async () => {
     const seen = await evaluate(`async () => { const { webSocket } = await fetch("http://127.0.0.1:${port}/", { headers: { upgrade: "websocket" } }); webSocket.accept(); return new Promise((resolve) => webSocket.addEventListener("message", (event) => { webSocket.close(); resolve(event.data) })) }`);
     assert.equal(seen, "hi");

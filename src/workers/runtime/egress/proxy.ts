@@ -113,7 +113,9 @@ function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => fal
 
 function endToEnd(request: IncomingMessage, host: string): string[] {
   const headers = pairs(request.rawHeaders).filter(([name]) => name.toLowerCase() !== "host");
-  return ["Host", host, ...headers.flat()];
+  // Node frames a body of unknown length by itself for some methods only; of a DELETE it would go out bare, as if it were the next request.
+  const framing = request.headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"];
+  return ["Host", host, ...headers.flat(), ...framing];
 }
 
 async function joined(client: Duplex, connection: Duplex, head: Buffer): Promise<void> {

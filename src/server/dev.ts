@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
-import { createLifecycle, messageOf, randomIds, systemClock, UserError } from "../kernel/index.ts";
+import { createLifecycle, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
 import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from "../workers/index.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
@@ -22,6 +22,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
   const { cwd, configs = [], environment, watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
+  sayWhyTheEndTakesLong(lifecycle, report);
   try {
     // Workers need a runtime to be deployed to, and the runtime's settings come from the workers' configuration.
     const late: { runtime?: WorkerRuntime } = {};
@@ -145,6 +146,17 @@ async function listenForMail(port: DevOptions["smtpPort"], options: Omit<SmtpLis
     }
   }
   throw mailErrors.listenFailed({ host: options.host, port: `${SMTP_PORTS[0]}-${SMTP_PORTS.at(-1)}`, reason: "all of them are in use" });
+}
+
+const QUIET_END_MS = 500;
+
+/** The first part to be made is the last to stop: by then there is nothing left to wait for. */
+function sayWhyTheEndTakesLong(lifecycle: Lifecycle, report: DevOptions["report"]) {
+  let timer: NodeJS.Timeout | undefined;
+  lifecycle.stopping.addEventListener("abort", () => {
+    timer = setTimeout(() => report({ event: "notice", text: "Stopping when what still runs is done, in some seconds at most. Ctrl-C stops at once." }), QUIET_END_MS);
+  });
+  lifecycle.onStop("notice", () => clearTimeout(timer));
 }
 
 const isPortBusy = (err: unknown) => err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";

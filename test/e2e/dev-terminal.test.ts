@@ -29,12 +29,13 @@ describe("reelpost dev in a pipe", () => {
   it("finishes what it has when it is asked to stop, and leaves at once when asked twice", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const patient = await spawnDev(t, folder);
-    const answer = send(patient.ready.url, { "X-Wait": "700" });
+    const answer = send(patient.ready.url, { "X-Wait": "1200" });
     await fetch(patient.ready.url);
     patient.child.kill("SIGTERM");
     assert.equal((await answer).status, 200);
     assert.deepEqual(await patient.exited, { code: 0, signal: null });
     assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
+    assert.match(String(patient.printed.find(({ event }) => event === "notice")?.text), /^Stopping when what still runs is done/);
 
     const impatient = await spawnDev(t, folder);
     const cut = send(impatient.ready.url, { "X-Wait": "20000" }).then(() => "answered", () => "cut");

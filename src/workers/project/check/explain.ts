@@ -10,7 +10,16 @@ import { howToDeclare } from "./unknown-bindings.ts";
  * itself. `unknown` are the uses that `inspectProject` found.
  */
 export function explainException(exception: Pick<ThrownException, "name" | "message" | "stack">, project: Project, unknown: readonly EnvUse[] = []): string | undefined {
-  return missingBinding(exception, project, unknown) ?? invalidDestination(exception.message, project) ?? missingNode(exception, project);
+  return missingBinding(exception, project, unknown) ?? invalidDestination(exception.message, project) ?? missingNode(exception, project) ?? missingHandler(exception);
+}
+
+/** The words for fetch are workerd's own. */
+function missingHandler({ message }: Pick<ThrownException, "message">): string | undefined {
+  const [, handler] = /^(?:Error: )?Handler does not export an? (fetch|email)\(\) function/.exec(message) ?? [];
+  if (handler === undefined) return undefined;
+  return handler === "fetch"
+    ? "The worker takes mail and no requests.\nFix: To answer requests, add async fetch(request, env, ctx) to the default export."
+    : "The worker takes requests and no mail.\nFix: To take mail, add async email(message, env, ctx) to the default export.";
 }
 
 function missingBinding({ message, stack = "" }: Pick<ThrownException, "message" | "stack">, project: Project, unknown: readonly EnvUse[]): string | undefined {

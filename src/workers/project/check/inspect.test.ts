@@ -110,3 +110,11 @@ tsconfig.json:2:3: warning: type definitions of the runtime are not used: "types
     "",
   ]);
 });
+
+test("a handler that is missing: what the worker takes and what to add", async (t) => {
+  const { project } = await inspect(t, { "src/index.ts": "export default { fetch() {} };" });
+  const explain = (message: string) => explainException({ name: "Error", message }, project);
+  assert.match(explain("Handler does not export a fetch() function.")!, /takes mail and no requests\.\nFix: .*async fetch\(request, env, ctx\)/);
+  assert.match(explain("Handler does not export an email() function")!, /takes requests and no mail\.\nFix: .*async email\(message, env, ctx\)/);
+  assert.equal(explain("Handler does not export a scheduled() function"), undefined);
+});

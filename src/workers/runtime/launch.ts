@@ -77,7 +77,8 @@ function privileges({ uid, gid }: Identity): string[] {
 
 function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
   let stderr = "";
-  child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
+  // A child that could not be spawned for want of descriptors has no streams; its error follows.
+  child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(-STDERR_LIMIT);
     log.debug({ pid: child.pid, text: chunk.trimEnd() }, "workerd");
   });
@@ -88,8 +89,8 @@ function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
   });
   const listening = new Promise<void>((resolve) => {
     let seen = 0;
-    const control = child.stdio[3] as NodeJS.ReadableStream;
-    control.setEncoding("utf8").on("data", (chunk: string) => {
+    const control = child.stdio?.[3] as NodeJS.ReadableStream | undefined;
+    control?.setEncoding("utf8").on("data", (chunk: string) => {
       seen += chunk.split('"event":"listen"').length - 1;
       if (seen >= sockets) resolve();
     });

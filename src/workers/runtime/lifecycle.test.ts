@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
 
@@ -67,5 +69,24 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     assert.ok(performance.now() - before < 2500);
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "repaired");
     await waiting;
+  });
+
+  it("a server without descriptors to spare tells so, and goes on when there are some", async (t) => {
+    const script = `
+      const { openSync, closeSync } = await import("node:fs");
+      const { startRuntime, scriptOf, mailOf, noActions } = await import(${JSON.stringify(new URL("runtime.testing.ts", import.meta.url).href)});
+      const runtime = startRuntime();
+      await runtime.deploy(scriptOf("export default { email() {} }"), { start: false });
+      const taken = [];
+      try { for (;;) taken.push(openSync("/dev/null")); } catch {}
+      for (let i = 0; i < 4; i++) closeSync(taken.pop());
+      const first = await runtime.email("test", mailOf(), noActions);
+      for (const one of taken) closeSync(one);
+      const second = await runtime.email("test", mailOf(), noActions);
+      await runtime.close();
+      console.log(first.exception?.message, second.outcome);`;
+    const server = spawn("sh", ["-c", `ulimit -n 120; exec "$0" --input-type=module -e "$1"`, process.execPath, script], { stdio: ["ignore", "pipe", "inherit"] });
+    t.after(() => server.kill("SIGKILL"));
+    assert.match(await text(server.stdout), /EMFILE ok$/m);
   });
 });

@@ -124,6 +124,15 @@ describe("a message in a worker", () => {
     assert.match(stolen.rejected!, /^410.*its event has ended/);
   });
 
+  it("is acted for in well-formed calls only, whatever a worker sends with its own token", async () => {
+    const asked: unknown[] = [];
+    const actions: MailActions = { ...noActions, forward: async (...args) => (asked.push(args), { messageId: "<1@reelpost>" }) };
+    await runtime.deploy(scriptOf(`let token; const parse = JSON.parse; JSON.parse = (text) => { const value = parse(text); token = value.token; return value };
+      export default { async email() { for (const body of ["null", '{"recipient":"x@y","headers":5}', '{"recipient":"x@y","headers":[[1,2],null]}']) await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": token }, body }) } }`));
+    await runtime.email("test", mailOf(), actions);
+    assert.deepEqual(asked, [["undefined", []], ["x@y", []], ["x@y", [["1", "2"], ["", ""]]]]); // prettier-ignore
+  });
+
   it("may also wait by the imported waitUntil()", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
     const source = `import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`;

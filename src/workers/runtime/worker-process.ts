@@ -137,10 +137,16 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     }
   }
 
+  const { pid } = workerd;
   async function answerOf(id: string, token: string, mail: InboundMail): Promise<Answer> {
     try {
       const answer = await dispatch.send(id, token, mail, limits.emailWallMs);
-      if (answer === undefined) return { outcome: "exceededWallTime", exception: { name: "Error", message: `Worker exceeded wall time limit of ${limits.emailWallMs} ms.` } };
+      if (answer === undefined) {
+        const message = `Worker exceeded wall time limit of ${limits.emailWallMs} ms.`;
+        // Where no reading can be taken, nobody sees whether it waits or spins; one that spins would never answer anybody again.
+        if (readUsage(pid) === undefined) kill("exceededWallTime", message);
+        return { outcome: "exceededWallTime", exception: { name: "Error", message } };
+      }
       return answer.exception === undefined ? answer : { ...answer, exception: mapException(answer.exception, mapStack) };
     } catch (err) {
       return causeOfDeath(err);
@@ -148,7 +154,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   return {
-    pid: workerd.pid,
+    pid,
     get busy() {
       return invocations.count;
     },

@@ -16,6 +16,8 @@ interface Options {
   unavailable: (worker: string) => string | undefined;
   /** What the health path reports beside `status`. */
   health: () => Record<string, unknown>;
+  /** What the metrics path answers: the text format of Prometheus. */
+  metrics: () => Promise<{ contentType: string; body: string }>;
   log: Log;
   /** How long close() waits for requests under way before it cuts them. Default 5 s. */
   graceMs?: number;
@@ -28,6 +30,7 @@ export interface DevHttp {
 }
 
 export const HEALTH_PATH = "/cdn-cgi/reelpost/health";
+export const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 
 const FORMS: Record<string, "query" | "headers"> = {
   "/cdn-cgi/handler/email": "query",
@@ -36,7 +39,7 @@ const FORMS: Record<string, "query" | "headers"> = {
 };
 
 /** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
-export function createDevHttp({ runtime, receive, workers, unavailable, health, log, graceMs = 5000 }: Options): DevHttp {
+export function createDevHttp({ runtime, receive, workers, unavailable, health, metrics, log, graceMs = 5000 }: Options): DevHttp {
   // A worker may stream for as long as it likes: only the headers have to arrive in time.
   const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 60_000, maxHeaderSize: 64 * 1024, noDelay: true });
   const upgraded = new Set<Duplex>();
@@ -54,6 +57,7 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
       return;
     }
     if (path === HEALTH_PATH) return answerHealth(response);
+    if (path === METRICS_PATH) return void answerMetrics(response).catch((err: unknown) => failed(err, response));
     const why = unavailable(worker);
     if (why !== undefined) return refuse(response, 503, why);
     if (!continued) response.writeContinue();
@@ -63,6 +67,11 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
 
   function answerHealth(response: ServerResponse) {
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ status: "ok", ...health() }));
+  }
+
+  async function answerMetrics(response: ServerResponse) {
+    const { contentType, body } = await metrics();
+    response.writeHead(200, { "content-type": contentType }).end(body);
   }
 
   function failed(err: unknown, response: ServerResponse) {

@@ -7,6 +7,7 @@ import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from
 import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
+import { meterWorkers } from "./meters.ts";
 
 const HTTP_PORT = 8787;
 const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
@@ -64,13 +65,15 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       basics,
     );
     late.runtime = runtime;
+    const metrics = meterWorkers(runtime);
+    lifecycle.onStop("metrics", () => metrics.close());
     await Promise.all(workers.map((worker) => worker.rebuild("start")));
 
     const names = workers.map(({ name }) => name);
     const unavailable = (name: string) => byName.get(name)?.unavailable;
     const receive = createReceive({ receiver, spool, workers: names, unavailable, ids });
     const http = createDevHttp({
-      runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs,
+      runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs, metrics: metrics.render,
       health: () => ({ workers: workers.map(({ name, build, unavailable: why }) => ({ name, version: build?.script.version ?? null, ...(why !== undefined && { problem: why }) })) }),
     });
     const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? HTTP_PORT });

@@ -213,4 +213,10 @@ describe("receiving mail in development", () => {
     assert.deepEqual(await answer(await fetch(`${server.url}/any/path?from=x`)), [200, "fetch handler: /any/path"]);
     assert.equal(((await (await fetch(`${server.url}/cdn-cgi/reelpost/health`)).json()) as { status: string }).status, "ok");
   });
+
+  it("counts what it did for Prometheus", async () => {
+    const response = await fetch(`${server.url}/cdn-cgi/reelpost/metrics`);
+    assert.match(response.headers.get("content-type") ?? "", /^text\/plain/);
+    assert.match(await response.text(), /^reelpost_worker_invocations_total\{worker="[^"]+",event="email",outcome="ok"\} [1-9]/m);
+  });
 });

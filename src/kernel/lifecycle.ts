@@ -39,12 +39,15 @@ export function createLifecycle({ log }: { log: Log }): Lifecycle {
   };
 }
 
-/** First SIGINT or SIGTERM stops gracefully; a second one leaves at once. Returns a function that takes the handlers off again. */
+/** Whoever signals a whole group of processes (systemd, `timeout`) reaches us twice: by itself and through the launcher, which passes it on. */
+const ONE_REQUEST_MS = 80;
+
+/** First SIGINT or SIGTERM stops gracefully; a later one leaves at once. Returns a function that takes the handlers off again. */
 export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
-  let asked = false;
+  let asked: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
-    if (asked) return exit(signal === "SIGINT" ? 130 : 143);
-    asked = true;
+    if (asked !== undefined) return performance.now() - asked < ONE_REQUEST_MS ? undefined : exit(signal === "SIGINT" ? 130 : 143);
+    asked = performance.now();
     void lifecycle.stop().then(() => exit(0));
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);

@@ -60,6 +60,33 @@ describe("HTTP through to a worker", () => {
     assert.match(answer, /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\ndeclined$/);
   });
 
+  it("a request of HTTP/1.0 without a Host reaches the worker", async () => {
+    await handler(`return new Response("seen " + request.url)`);
+    const socket = connect(port, "127.0.0.1");
+    socket.write("GET /old HTTP/1.0\r\n\r\n");
+    assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\nseen http:\/\/localhost\/old$/);
+  });
+
+  it("what a WebSocket says shows that its worker does not spin", async (t) => {
+    const strict = startRuntime({ limits: { cpuMs: 500 } });
+    const other = createServer().on("upgrade", (request, socket, head) => strict.upgrade("test", request, socket, head));
+    await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
+    t.after(async () => {
+      other.close();
+      await strict.close();
+    });
+    await strict.deploy(scriptOf(`export default { fetch() { const [client, server] = Object.values(new WebSocketPair()); server.accept(); server.addEventListener("message", () => { let sum = 0; for (let i = 0; i < 1e6; i++) sum += Math.sqrt(i); server.send("done") }); return new Response(null, { status: 101, webSocket: client }) } }`));
+    const socket = new WebSocket(`ws://127.0.0.1:${(other.address() as { port: number }).port}/`);
+    const answers = await new Promise<number>((resolve) => {
+      let count = 0;
+      socket.addEventListener("open", () => socket.send("go"));
+      socket.addEventListener("message", () => void (++count < 500 ? socket.send("go") : resolve(count)));
+      socket.addEventListener("close", () => resolve(count));
+    });
+    assert.equal(answers, 500);
+    socket.close();
+  });
+
   it("a client that resets the connection it asked to upgrade harms nobody", async () => {
     await runtime.deploy(scriptOf("export default {}", { name: "slow-to-start" }), { start: false });
     const other = createServer();

@@ -142,6 +142,8 @@ function forwardedHeaders(id: string, request: IncomingMessage, without = NOTHIN
     const name = rawHeaders[i]!.toLowerCase();
     if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name)) headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
+  // HTTP/1.0 knows no Host; workerd would refuse the request before any worker sees it, and no tail would ever end the invocation.
+  if (request.headers.host === undefined) headers.push("Host", "localhost");
   const client = request.socket.remoteAddress ?? "";
   headers.push("CF-Connecting-IP", client, "X-Real-IP", client, "CF-Ray", id);
   // A request body of unknown length goes on chunked: Node frames it when neither header is there, but only if told that there is a body.

@@ -43,7 +43,7 @@ export function composeBindings({ db, objects }: Store, directory: string, { clo
   return { kv, r2, d1 };
 }
 
-export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits"> {
+export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs"> {
   bindings: Omit<BindingServices, "sendEmail">;
   /** Where what workers send is written. */
   mailDirectory: string;
@@ -71,7 +71,8 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   lifecycle.onStop("captured mail", () => transport.close());
   const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
   const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
-  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress: options.egress, ids, log, clock, limits: options.limits });
+  const { egress, limits, concurrency, maxProcesses, idleMs } = options;
+  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock });
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
   const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });

@@ -6,6 +6,8 @@ import type { Binding, RuntimeOptions } from "../workers/index.ts";
 export interface DevOptions {
   /** Where the command runs: relative paths are meant from here. */
   cwd: string;
+  /** Where REELPOST_ variables are looked for. Default: nowhere. */
+  env?: Record<string, string | undefined>;
   /** Configuration files, one worker each; the first worker is the default one. Default: the file found in `cwd` or above. */
   configs?: string[];
   /** `--env` */

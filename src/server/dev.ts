@@ -2,6 +2,8 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
 import { createLifecycle, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
+import { readSettings } from "../kernel/settings-read.ts";
+import type { Settings } from "../kernel/settings.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
 import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from "../workers/index.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
@@ -9,7 +11,6 @@ import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 import { meterWorkers } from "./meters.ts";
 
-const HTTP_PORT = 8787;
 const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
 /** `.eml` files of this many earlier runs are kept. */
 const KEPT_RUNS = 50;
@@ -20,7 +21,7 @@ const KEPT_RUNS = 50;
  * configurations) for a configuration that cannot be used, a port or a data directory that is taken.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
-  const { cwd, configs = [], environment, watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
+  const { cwd, env = {}, configs = [], environment, watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
   sayWhyTheEndTakesLong(lifecycle, report);
@@ -34,9 +35,12 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     lifecycle.onStop("projects", closeProjects);
     const byName = indexByName(workers);
     const first = workers[0]!;
-    const host = options.host ?? first.project.dev.ip ?? "127.0.0.1";
+    // The command line goes first, then the project's own file, then the environment.
+    const { settings } = await readSettings({ cwd, env });
+    const host = options.host ?? first.project.dev.ip ?? settings.http.host;
+    const smtpPort = options.smtpPort ?? first.project.reelpost.smtpPort ?? (env.REELPOST_SMTP_PORT === undefined ? undefined : settings.smtp.port);
 
-    const dataDir = resolve(cwd, options.dataDir ?? join(first.project.root, ".reelpost"));
+    const dataDir = resolve(cwd, options.dataDir ?? (env.REELPOST_DATA_DIR === undefined ? join(first.project.root, ".reelpost") : settings.data_dir));
     prepareDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
@@ -52,7 +56,8 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
         mailDirectory: mailDir,
         spoolDirectory: join(dataDir, "spool"),
         egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
-        limits: { ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
+        ...processesOf(settings),
+        limits: { ...limitsOf(settings), ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
         maxMessageBytes: limits.messageBytes,
         onCaptured: (captured) => stories?.captured(captured),
         route: (recipient) => ({ kind: "worker", script: workerFor(recipient, claims()) }),
@@ -76,10 +81,10 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs, metrics: metrics.render,
       health: () => ({ workers: workers.map(({ name, build, unavailable: why }) => ({ name, version: build?.script.version ?? null, ...(why !== undefined && { problem: why }) })) }),
     });
-    const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? HTTP_PORT });
+    const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? settings.http.port });
     lifecycle.onStop("http", () => http.close());
     if (!isLoopback(host)) report({ event: "warning", text: `${host} can be reached by other machines, and whoever reaches it can run your worker` });
-    const smtp = await listenForMail(options.smtpPort ?? first.project.reelpost.smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
+    const smtp = await listenForMail(smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
     if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
     // First of all: nothing is built any more while the rest comes to its end.
     lifecycle.onStop("rebuilding", closeProjects);
@@ -171,6 +176,10 @@ function isVerified(address: string, workers: DevWorker[]): boolean {
   const lists = workers.map(({ project }) => project.reelpost.verifiedAddresses);
   return lists.some((list) => list === undefined || list.some((known) => known.toLowerCase() === address.toLowerCase()));
 }
+
+const limitsOf = ({ workers }: Settings): RuntimeLimits => ({ cpuMs: workers.cpu_ms, emailWallMs: workers.email_wall_ms, heapMb: workers.heap_mb, rssMb: workers.rss_mb });
+
+const processesOf = ({ workers }: Settings) => ({ concurrency: workers.concurrency, maxProcesses: workers.max_processes, idleMs: workers.idle_ms });
 
 /** One set of limits for all workers: the widest that any of them asks for. */
 function widestLimits(projects: Project[]): Partial<RuntimeLimits> {

@@ -27,11 +27,12 @@ With several --config the first worker is the default one. With --json every eve
     ["reelpost dev --config wrangler.jsonc --port 8080", "one file, another port"],
     ["reelpost dev -c a/wrangler.jsonc -c b/wrangler.jsonc", "two workers"],
   ],
-  async run(values, _, { cwd, clock, version, json, stdin, stdout, stderr }) {
+  async run(values, _, { cwd, clock, version, json, env, stdin, stdout, stderr }) {
     const { runDev } = await import("../../server/index.ts");
     const smtpPort = values["no-smtp"] === true ? false : values["smtp-port"];
     return runDev({
       cwd,
+      env,
       clock,
       version,
       json,

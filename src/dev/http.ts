@@ -41,7 +41,15 @@ const FORMS: Record<string, "query" | "headers"> = {
 /** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
 export function createDevHttp({ runtime, receive, workers, unavailable, health, metrics, log, graceMs = 5000 }: Options): DevHttp {
   // A worker may stream for as long as it likes: only the headers have to arrive in time.
-  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 60_000, maxHeaderSize: 64 * 1024, noDelay: true });
+  const server = createServer({
+    requestTimeout: 0,
+    headersTimeout: 60_000,
+    keepAliveTimeout: 60_000,
+    maxHeaderSize: 64 * 1024,
+    noDelay: true,
+    // Clients that offer HTTP/2 (`Upgrade: h2c`) are served without it, with their body read as any other (RFC 9110 7.8).
+    shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket",
+  });
   const upgraded = new Set<Duplex>();
 
   function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {

@@ -82,6 +82,8 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
         return [`${who(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`, ...logLines(event.logs), ...exceptionLines(event.exceptions)].join("\n");
       case "sent":
         return [`${who(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");
+      case "refused":
+        return `${paint("bold", "email")}  ${oneLine(event.from) || "<>"} -> ${oneLine(event.to.join(", ")) || "nobody"}  ${paint("yellow", "refused")}\n  ${indent(oneLine(event.reason, 2000), "  ")}`;
       case "built":
         return `${who(event.worker)}${paint("green", event.reason === "start" ? "ready" : "rebuilt")} ${event.worker} ${paint("dim", `${formatSize(event.bytes)} in ${formatMs(event.ms)}`)}`;
       case "unchanged":

@@ -6,6 +6,7 @@ export type DevEvent =
   | FetchEvent
   | { event: "other"; worker: string; name: string; wallMs: number; outcome: Invocation["outcome"]; logs: LogLine[]; exceptions: Explained[] }
   | SentEvent
+  | { event: "refused"; from: string; to: string[]; reason: string }
   | { event: "built"; worker: string; version: string; ms: number; bytes: number; reason: "start" | "change" | "key" }
   | { event: "unchanged"; worker: string }
   | { event: "build-failed"; worker: string; message: string; running: boolean }

@@ -84,7 +84,8 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? settings.http.port });
     lifecycle.onStop("http", () => http.close());
     if (!isLoopback(host)) report({ event: "warning", text: `${host} can be reached by other machines, and whoever reaches it can run your worker` });
-    const smtp = await listenForMail(smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
+    const onRefused: SmtpListenerOptions["onRefused"] = ({ from, to }, { code, enhanced, text }) => report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` });
+    const smtp = await listenForMail(smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, onRefused, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
     if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
     // First of all: nothing is built any more while the rest comes to its end.
     lifecycle.onStop("rebuilding", closeProjects);

@@ -24,11 +24,4 @@ export const workerErrors = defineErrors("workers", {
     message: "All {count} worker processes are busy.",
     fix: "Try again, or raise the limit on worker processes.",
   },
-  badModuleName: { code: 10021, http: 400, message: "The module name {module} is reserved.", fix: "Rename the module." },
-  moduleKindUnsupported: {
-    code: 10021,
-    http: 400,
-    message: "{script} is in service-worker format and imports {module}: only ES modules can import text, data and wasm files.",
-    fix: "Export a default object from the main module: `export default { async email(message, env, ctx) {} }`.",
-  },
 });

@@ -107,6 +107,8 @@ describe("messages that are odd, broken or too large", () => {
     assert.equal(status, 200);
     assert.equal((await seenBy(to)).subject, "unix");
     assert.match((await smtp(raw)).reply, /^550 5\.6\.11 .*bare LF/);
+    const told = await server.event((event) => event.event === "refused");
+    assert.ok(told.event === "refused" && told.reason.startsWith("550 5.6.11 "));
     assert.match((await smtp(`${HEAD}Subject: smuggle\r\n\r\nx\n.\nMAIL FROM:<evil@example.com>\r\n`)).reply, /^550 5\.6\.11 /);
   });
 

@@ -108,6 +108,12 @@ describe("projects that cannot run", () => {
     await assert.rejects(serve(t, folder, { configs: ["wrangler.jsonc", "again/wrangler.jsonc"] }), /both name their worker test/);
   });
 
+  it("code that throws while it is loaded is named by its place in the sources", async (t) => {
+    const server = await serve(t, await makeProject(t, { "src/index.ts": `interface Gone { x: 1 }\n\nconst answer = (): number => {\n  throw new TypeError("at load");\n};\nexport default { x: answer() };` }));
+    const { message } = await server.event(isKind("build-failed"));
+    assert.match(message, /TypeError: at load[^]*index\.ts:4:\d+/);
+  });
+
   it("a binding type that nobody knows is named, and the worker runs without it", async (t) => {
     const server = await serve(t, await makeProject(t, { "src/index.ts": GOOD }, { teleporters: [{ binding: "BEAM" }] }));
     const { text } = await server.event(isKind("warning"));

@@ -4,7 +4,7 @@ import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { messageOf, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import { mailErrors } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
-import type { Envelope, MailSource, Settled } from "../messages/types.ts";
+import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
 import { StrictConnection, type ConnectionLimits, type IncomingData } from "./connection.ts";
 import { answerWith, createSession } from "./session.ts";
 
@@ -20,6 +20,8 @@ export interface SmtpListenerOptions {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   log: Log;
+  /** Told of messages that were refused while they came in: too large, line ends that are none, headers without end. */
+  onRefused?: (envelope: Envelope, reply: SmtpReply) => void;
   limits?: Partial<SmtpLimits>;
   /** PEM. Without it STARTTLS is not offered: clients refuse certificates they cannot trace, and would not deliver at all. */
   tls?: { key: string | Buffer; cert: string | Buffer };

@@ -17,10 +17,12 @@ interface Options {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   log: Log;
+  /** Told of messages that were refused before anybody received them. */
+  onRefused?: (envelope: Envelope, reply: SmtpReply) => void;
 }
 
 /** One message of an SMTP session, from DATA to the answer. Never rejects. */
-export function createSession({ name, messageBytes, receive, spool, clock, ids, log }: Options) {
+export function createSession({ name, messageBytes, receive, spool, clock, ids, log, onRefused }: Options) {
   async function collect(data: IncomingData, envelope: Envelope, protocol: string): Promise<MailSource> {
     const id = ids.hex();
     const [recipient, ...others] = envelope.to;
@@ -43,6 +45,7 @@ export function createSession({ name, messageBytes, receive, spool, clock, ids, 
       await readToEnd(data);
       const reply = replyOf(refusalFor(data, messageBytes) ?? refusalOf(err));
       log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: a message was refused");
+      onRefused?.(envelope, reply);
       return reply;
     }
   };

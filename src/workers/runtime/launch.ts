@@ -44,7 +44,7 @@ const STDERR_LIMIT = 16 * 1024;
  */
 export function createLauncher({ log, identity = defaultIdentity() }: { log: Log; identity?: Identity }): Launcher {
   const confined = process.platform === "linux" && existsSync(SETPRIV);
-  if (!confined) log.debug("setpriv is not there: worker processes run as this user and a killed server may leave them behind");
+  if (!confined) log[process.getuid?.() === 0 ? "warn" : "debug"]("setpriv (util-linux) is not there: worker processes run as this user and a killed server may leave them behind");
   const effective = confined ? identity : {};
   let program: number | undefined;
   try {

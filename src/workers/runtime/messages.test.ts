@@ -157,6 +157,11 @@ describe("a message in a worker", () => {
     assert.match(outcome.exception!.stack!, /at Object\.email \(index\.js:2:\d+\)$/);
   });
 
+  it("may be refused or failed at any length", async () => {
+    assert.equal((await run(`message.setReject("x".repeat(2_000_000))`)).rejected?.length, 65_536);
+    assert.equal((await run(`throw new Error("x".repeat(2_000_000))`)).exception?.message.length, 65_536);
+  });
+
   it("gathers logs and unhandled rejections of one event, in order", async () => {
     const outcome = await run(`console.log("a", { b: 1 }); console.warn("c"); Promise.reject(new Error("nobody listens")); await scheduler.wait(1); console.error("d");`);
     await outcome.ended;

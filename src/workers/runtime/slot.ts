@@ -1,6 +1,7 @@
 import { UserError, messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { workerErrors } from "../errors.ts";
 import type { WorkerScript } from "../scripts/script.ts";
+import { createStackMapper } from "./stacks.ts";
 import { startWorkerProcess, type Machinery, type WorkerProcess } from "./worker-process.ts";
 
 /** The place of one script name: its version, and the process that runs it while there is work. */
@@ -44,7 +45,7 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
       return process;
     } catch (err) {
       if (err instanceof UserError) throw err;
-      throw workerErrors.scriptRefused({ script: version.name, reason: reasonOf(messageOf(err)) }, { cause: err });
+      throw workerErrors.scriptRefused({ script: version.name, reason: createStackMapper(version)(reasonOf(messageOf(err))) }, { cause: err });
     } finally {
       done();
     }

@@ -13,6 +13,9 @@ interface Meta {
   canBeForwarded: boolean;
 }
 
+/** Of what a handler may say about itself; the server takes no endless answers. */
+const LONGEST_TEXT = 64 * 1024;
+
 /** Everything said about one message while its handler runs. */
 interface Verdict {
   rejected?: string;
@@ -40,7 +43,7 @@ export class ForwardableMessage {
   }
 
   setReject(reason: string): void {
-    this.#verdict.rejected = String(reason);
+    this.#verdict.rejected = String(reason).slice(0, LONGEST_TEXT);
   }
 
   async forward(recipient: string, headers?: HeadersInit): Promise<EmailSendResult> {
@@ -138,6 +141,7 @@ async function run(request: Request, verdict: Verdict, handle: (message: Forward
 export const NO_HANDLER = "Handler does not export an email() function";
 
 function describe(thrown: unknown): { name: string; message: string; stack?: string } {
-  if (thrown instanceof Error) return { name: thrown.name, message: thrown.message, stack: thrown.stack };
-  return { name: "Error", message: typeof thrown === "string" ? thrown : String(thrown) };
+  const cut = (text: unknown) => String(text).slice(0, LONGEST_TEXT);
+  if (thrown instanceof Error) return { name: cut(thrown.name), message: cut(thrown.message), ...(thrown.stack !== undefined && { stack: cut(thrown.stack) }) };
+  return { name: "Error", message: cut(thrown) };
 }

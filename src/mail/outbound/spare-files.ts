@@ -22,7 +22,7 @@ export interface SpareFiles {
  */
 export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: number }): SpareFiles {
   const ready: SpareFile[] = [];
-  let making = 0;
+  let making = false;
   let count = 0;
   let closed = false;
 
@@ -32,19 +32,20 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
       rmSync(dir, { recursive: true, force: true });
       mkdirSync(dir, { recursive: true, mode: 0o700 });
     }
-    // Many at a time: it is the waking of the pool's threads that costs us.
-    if (ready.length + making > keep / 2) return;
-    while (ready.length + making < keep) make(join(dir, String(count++)));
+    if (!making && ready.length <= keep / 2) make();
   }
 
-  function make(path: string) {
-    making++;
+  /** One after the other: several threads that create files in one folder spend their time waiting for its lock. */
+  function make() {
+    making = true;
+    const path = join(dir, String(count++));
     open(path, "wx", 0o600, (err, fd) => {
-      making--;
+      making = false;
       // A full disk or a folder that went away is told by whoever writes next, not by us.
       if (err) return;
       ready.push({ fd, path });
       if (closed) discard();
+      else if (ready.length < keep) make();
     });
   }
 
@@ -54,7 +55,7 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
 
   function discard() {
     forget();
-    if (making === 0) rmSync(dir, { recursive: true, force: true });
+    if (!making) rmSync(dir, { recursive: true, force: true });
   }
 
   return {

@@ -10,7 +10,18 @@ import { createCapture, type Captured } from "./capture.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 
 const root = await mkdtemp(join(tmpdir(), "reelpost-capture-"));
-after(() => rm(root, { recursive: true }));
+const captures: { close(): void }[] = [];
+after(() => {
+  for (const capture of captures) capture.close();
+  // Files that were being made ahead may still appear.
+  return rm(root, { recursive: true, maxRetries: 20, retryDelay: 20 });
+});
+
+function open(options: Parameters<typeof createCapture>[0]) {
+  const capture = createCapture(options);
+  captures.push(capture);
+  return capture;
+}
 
 const ID = "Abcdefghijklmnopqrstuvwxyz0123456789";
 const mail = (more: Partial<Outbound> = {}): Outbound => ({
@@ -20,7 +31,7 @@ const mail = (more: Partial<Outbound> = {}): Outbound => ({
 test("each cause has its folder, bytes and streams are written as they are", async () => {
   const dir = join(root, "causes");
   const written: Captured[] = [];
-  const capture = createCapture({ dir, onWritten: (captured) => void written.push(captured) });
+  const capture = open({ dir, onWritten: (captured) => void written.push(captured) });
   assert.deepEqual(await capture.deliver(mail()), [{ rcpt: "b@example.com", ok: true }, { rcpt: "c@example.com", ok: true }]);
   await capture.deliver(mail({ cause: "reply" }));
   await capture.deliver(mail({ cause: "forward", raw: () => Readable.from([Buffer.from("one"), Buffer.from("two")], { objectMode: false }) }));
@@ -39,7 +50,7 @@ test("a spooled message is linked, not copied, where that is possible", async ()
   const spooled = join(root, "spooled.eml");
   await writeFile(spooled, "spooled");
   const raw = () => assert.fail("there is no need to read it");
-  const capture = createCapture({ dir });
+  const capture = open({ dir });
   assert.deepEqual(await capture.deliver(mail({ cause: "forward", to: ["b@example.com"], raw, file: spooled })), [{ rcpt: "b@example.com", ok: true }]);
   await rm(spooled);
   assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "spooled");
@@ -51,7 +62,7 @@ test("a spooled message is linked, not copied, where that is possible", async ()
 
 test("files made ahead are used up in any number, and none stays behind", async () => {
   const dir = join(root, "spares");
-  const capture = createCapture({ dir });
+  const capture = open({ dir });
   const id = (n: number) => `<${String(n).padStart(36, "0")}@example.com>`;
   for (let round = 0; round < 3; round++) {
     await Promise.all(Array.from({ length: 40 }, (_, n) => capture.deliver(mail({ messageId: id(round * 40 + n), raw: () => Buffer.from(`message ${round * 40 + n}`) }))));
@@ -68,7 +79,7 @@ test("the parts of a builder message are files of their own", async () => {
   const written: Captured[] = [];
   const attachment = (filename: string, content: string) => ({ filename, type: "text/plain", content: Buffer.from(content) });
   const parts = { text: "hi", html: "<p>hi</p>", attachments: [attachment("a b.txt", "1"), attachment("A_b.txt", "2"), attachment("../../etc/passwd", "3")] };
-  await createCapture({ dir, onWritten: (captured) => void written.push(captured) }).deliver(mail({ parts }));
+  await open({ dir, onWritten: (captured) => void written.push(captured) }).deliver(mail({ parts }));
   const files = written[0]!.files.slice(1);
   assert.deepEqual(files.map(({ path }) => relative(dir, path)), [
     `email-text/${ID}.txt`, `email-html/${ID}.html`, `email-attachment/${ID}-a_b.txt`, `email-attachment/${ID}-2-A_b.txt`, `email-attachment/${ID}-passwd`,
@@ -79,13 +90,13 @@ test("the parts of a builder message are files of their own", async () => {
 test("a folder that cannot be written is a temporary failure for every recipient, not an exception", async () => {
   const dir = join(root, "readonly");
   await writeFile(dir, "a file where the folder should be");
-  const settled = await createCapture({ dir }).deliver(mail());
+  const settled = await open({ dir }).deliver(mail());
   assert.deepEqual(settled.map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]), [[true, 451, "4.3.0"], [true, 451, "4.3.0"]]);
 });
 
 test("a folder that was tidied away is made again", async () => {
   const dir = join(root, "tidied");
-  const capture = createCapture({ dir });
+  const capture = open({ dir });
   await capture.deliver(mail());
   for (let round = 0; round < 3; round++) {
     await rm(dir, { recursive: true, force: true, maxRetries: 10 });
@@ -101,7 +112,7 @@ test("a message that breaks off leaves no file", async () => {
     yield Buffer.from("half");
     throw new Error("gone");
   }
-  const [settled] = await createCapture({ dir }).deliver(mail({ cause: "forward", raw: () => Readable.from(broken(), { objectMode: false }) }));
+  const [settled] = await open({ dir }).deliver(mail({ cause: "forward", raw: () => Readable.from(broken(), { objectMode: false }) }));
   assert.equal(settled!.ok, false);
   assert.deepEqual(await readdir(join(dir, "forward")), []);
 });

@@ -7,14 +7,15 @@ const handler = (body: string) => `export default { async email(message, env, ct
 
 describe("the limits of a worker", () => {
   let runtime: WorkerRuntime;
+  let narrow: WorkerRuntime;
   let impatient: WorkerRuntime;
   before(() => {
-    const limits = { cpuMs: 300, heapMb: 64, rssMb: 300 };
     // Apart, so that a busy machine cannot make the one limit strike before the other.
-    runtime = startRuntime({ limits });
-    impatient = startRuntime({ limits: { ...limits, emailWallMs: 300 } });
+    runtime = startRuntime({ limits: { cpuMs: 300 } });
+    narrow = startRuntime({ limits: { heapMb: 64, rssMb: 300 } });
+    impatient = startRuntime({ limits: { emailWallMs: 300 } });
   });
-  after(() => Promise.all([runtime.close(), impatient.close()]));
+  after(() => Promise.all([runtime.close(), narrow.close(), impatient.close()]));
 
   const cases: [what: string, body: string, outcome: string, message: RegExp][] = [
     ["an infinite loop", "for (;;);", "exceededCpu", /^Worker exceeded CPU time limit of 300 ms\.$/],
@@ -26,7 +27,7 @@ describe("the limits of a worker", () => {
   ];
   for (const [what, body, outcome, message] of cases) {
     it(`end ${what}; the next message finds the worker up, other workers notice nothing`, async () => {
-      const on = outcome === "exceededWallTime" ? impatient : runtime;
+      const on = outcome === "exceededWallTime" ? impatient : outcome === "exceededMemory" ? narrow : runtime;
       await on.deploy(scriptOf(handler(`if (message.to === "bad@x") { ${body} }`)));
       await runtime.deploy(scriptOf(handler(""), { name: "neighbour" }));
       const bad = on.email("test", mailOf(undefined, { to: "bad@x" }), noActions);

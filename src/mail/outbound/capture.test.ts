@@ -101,7 +101,7 @@ test("a folder that was tidied away is made again", async () => {
   for (let round = 0; round < 3; round++) {
     await rm(dir, { recursive: true, force: true, maxRetries: 10 });
     assert.deepEqual(await capture.deliver(mail({ to: ["b@example.com"] })), [{ rcpt: "b@example.com", ok: true }]);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => void setImmediate(resolve));
   }
   assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`]);
 });

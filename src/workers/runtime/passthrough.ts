@@ -2,7 +2,6 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { messageOf } from "../../kernel/index.ts";
 import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
 import type { Outcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
@@ -158,5 +157,3 @@ function withoutHopByHop(rawHeaders: string[]): string[] {
   }
   return kept;
 }
-
-export const describeFailure = (err: unknown): Outcome => ({ outcome: "exception", exception: { name: "Error", message: `the worker did not answer: ${messageOf(err)}` } });

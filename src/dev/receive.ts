@@ -43,8 +43,8 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     if (length !== undefined && length > spool.maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
     if (length !== undefined && length <= inMemory) return spool.hold(await collect(request));
-    // Refused half-way, the request must live on for its answer to be seen.
-    const source = await spool.collect(request.iterator({ destroyOnReturn: false }));
+    // Refused half-way, the request must live on for its answer to be seen. Its chunks are copies that node:http made for us alone.
+    const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { owned: true });
     return source.size === 0 ? undefined : source;
   }
 

@@ -18,8 +18,12 @@ function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): { 
   return { spool: createSpool({ dir, ids: randomIds, ...options }), files: () => readdir(dir).catch(() => []) };
 }
 
-async function* pieces(message: Buffer, size: number) {
+function* cut(message: Buffer, size: number) {
   for (let at = 0; at < message.length; at += size) yield message.subarray(at, at + size);
+}
+
+async function* pieces(message: Buffer, size: number) {
+  yield* cut(message, size);
 }
 
 async function bytesOf(source: MailSource, start?: number): Promise<Buffer> {
@@ -116,6 +120,35 @@ test("close() deletes what nobody discarded", async () => {
   assert.equal((await files()).length, 1);
   await spool.close();
   assert.deepEqual(await files(), []);
+});
+
+test("the memory of owned chunks is freed once they are written, and of no others", async () => {
+  const { spool } = newSpool({ memoryBytes: 1000 });
+  const chunk = (text: string) => Buffer.allocUnsafeSlow(4096).fill(text);
+  const body = () => [Buffer.from("A: 1\r\n\r\n"), chunk("a"), chunk("b"), chunk("c")];
+  for (const owned of [true, false]) {
+    const chunks = body();
+    const source = await spool.collect(Readable.from(chunks), { owned });
+    assert.deepEqual(await bytesOf(source), Buffer.concat(body()));
+    assert.deepEqual(chunks.map(({ length }) => length), owned ? [8, 0, 0, 0] : [8, 4096, 4096, 4096]);
+  }
+});
+
+test("an owned chunk that is a slice of something larger leaves that alone", async () => {
+  const { spool } = newSpool({ memoryBytes: 1000 });
+  const whole = Buffer.allocUnsafeSlow(8192).fill("\nab");
+  await spool.collect(pieces(whole, 4096), { owned: true });
+  assert.equal(whole.toString("latin1", 0, 3), "\nab");
+});
+
+test("a header section longer than what is written at a time is kept whole, owned or not", async () => {
+  const { spool } = newSpool({ memoryBytes: 1000 });
+  const header = Buffer.from(`X: ${"x".repeat(20_000)}\r\n`);
+  const message = Buffer.concat([header, Buffer.from(`\r\n${"y".repeat(20_000)}`)]);
+  const chunks = [...cut(message, 4096)].map((piece) => Buffer.allocUnsafeSlow(piece.length).fill(piece));
+  const source = await spool.collect(Readable.from(chunks), { owned: true });
+  assert.deepEqual(Buffer.from(source.headerBlock), header);
+  assert.deepEqual(await bytesOf(source), message);
 });
 
 test("single octets cost no more than their octets", async () => {

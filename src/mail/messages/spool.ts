@@ -5,6 +5,7 @@ import type { Ids } from "../../kernel/index.ts";
 import { createHeaderEnd, HEADER_LIMITS } from "../../protocol/rfc5322/index.ts";
 import { mailErrors, mebibytes } from "../errors.ts";
 import { createChunks } from "./chunks.ts";
+import { freeMemory } from "./free-memory.ts";
 import type { MailSource } from "./types.ts";
 
 /** Where messages wait while they are handled: small ones in memory, the rest in files of a folder that belongs to the spool alone. */
@@ -26,6 +27,8 @@ interface CollectOptions {
   id?: string;
   prefix?: string;
   maxBytes?: number;
+  /** The chunks are the spool's from here on: nobody else looks at them, before or after, and their memory is freed as soon as it is written. Default false. */
+  owned?: boolean;
 }
 
 export interface SpoolOptions {
@@ -59,7 +62,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     files.delete(path);
   }
 
-  async function collect(body: AsyncIterable<Uint8Array>, { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes }: CollectOptions = {}): Promise<MailSource> {
+  async function collect(body: AsyncIterable<Uint8Array>, { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes, owned = false }: CollectOptions = {}): Promise<MailSource> {
     const head = createHeadReader();
     const waiting = createChunks();
     let size = 0;
@@ -70,8 +73,14 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     async function flush() {
       file ??= await createFile(id);
       await writing;
-      writing = writeAll(file.handle, waiting.takePieces());
+      writing = write(file.handle, waiting.takePieces());
       writing.catch(() => {});
+    }
+
+    async function write(handle: FileHandle, pieces: Uint8Array[]) {
+      await writeAll(handle, pieces);
+      // Until the header section is whole its reader holds the same chunks.
+      if (owned && head.whole) freeMemory(pieces);
     }
 
     function take(chunk: Uint8Array) {
@@ -156,6 +165,9 @@ function createHeadReader() {
   let found: Uint8Array | undefined;
 
   return {
+    get whole() {
+      return found !== undefined;
+    },
     push(chunk: Uint8Array) {
       if (found !== undefined) return;
       chunks.push(chunk);

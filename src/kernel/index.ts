@@ -3,3 +3,4 @@ export * from "./errors.ts";
 export * from "./ids.ts";
 export * from "./lifecycle.ts";
 export * from "./log.ts";
+export * from "./page.ts";

@@ -1,9 +1,13 @@
 /** A worker as it is run: what a deploy uploads and what `reelpost dev` builds. */
 export interface WorkerScript {
-  /** The worker's name: one running process per name. */
+  /** The worker's name. */
   name: string;
   /** Changes with every deploy of the same name. */
   version: string;
+  /** What the runtime runs one process of. Default: the name. A server of many accounts gives each version its own. */
+  key?: string;
+  /** 32 hex digits; bucket names are an account's own. Absent in `reelpost dev`, which has no accounts. */
+  account?: string;
   format: "modules" | "service-worker";
   /** The name of the module whose default export is the worker. */
   main: string;

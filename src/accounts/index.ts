@@ -1,0 +1,1 @@
+export type { Caller, Permission, PermissionArea, Resource } from "./caller.ts";

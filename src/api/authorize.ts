@@ -1,0 +1,41 @@
+import type { Caller, Resource } from "../accounts/index.ts";
+import { apiErrors } from "./errors.ts";
+import type { Operation } from "./operation.ts";
+import type { Credentials, Gate } from "./ports.ts";
+
+const BEARER = /^Bearer +([\x21-\x7e]{1,256})$/i;
+
+/** Reads who the caller claims to be. Throws noCredentials or badCredentials. */
+export function credentialsOf(headers: Headers, ip: string | undefined): Credentials {
+  const authorization = headers.get("authorization");
+  const from = ip === undefined ? {} : { ip };
+  if (authorization !== null) {
+    const secret = BEARER.exec(authorization)?.[1];
+    if (secret === undefined) throw apiErrors.badCredentials({ chain: [{ code: 6111, message: "Invalid format for Authorization header" }] });
+    return { secret, ...from };
+  }
+  const email = headers.get("x-auth-email");
+  const key = headers.get("x-auth-key");
+  if (email === null && key === null) throw apiErrors.noCredentials();
+  if (!email?.includes("@")) throw apiErrors.badCredentials({ chain: [{ code: 6102, message: "Invalid format for X-Auth-Email header" }] });
+  if (key === null || key === "") throw apiErrors.badCredentials({ chain: [{ code: 6103, message: "Invalid format for X-Auth-Key header" }] });
+  return { secret: key, email, ...from };
+}
+
+/** Finds what the path is about and whether the caller may. Throws badIdentifier, notAllowed. */
+export async function authorize(gate: Gate, caller: Caller, { permission }: Operation, params: Record<string, string>, path: string): Promise<void> {
+  const resource = await resourceOf(gate, params, path);
+  if (permission === null || caller.allows(permission, resource)) return;
+  throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
+}
+
+async function resourceOf(gate: Gate, { account_id: account, zone_id: zone }: Record<string, string>, path: string): Promise<Resource> {
+  if (zone !== undefined) {
+    const owner = await gate.zoneAccount(zone);
+    if (owner === undefined) throw apiErrors.badIdentifier({ path });
+    return { zone, account: owner };
+  }
+  if (account === undefined) return { user: true };
+  if (!(await gate.accountExists(account))) throw apiErrors.badIdentifier({ path });
+  return { account };
+}

@@ -1,0 +1,60 @@
+import { OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Hono } from "hono";
+import { API_BASE } from "./base.ts";
+import type { Operation, Route } from "./operation.ts";
+
+/** Serves the OpenAPI 3.1 document of the routes and a page to read it on; neither needs a token. */
+// oxlint-disable-next-line no-explicit-any
+export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Route[]; version: string }): void {
+  let document: string | undefined;
+  app.get(`${API_BASE}/openapi.json`, (context) => {
+    document ??= JSON.stringify(openApiDocument(routes, version));
+    return context.body(document, 200, { "content-type": "application/json", "access-control-allow-origin": "*" });
+  });
+}
+
+export function openApiDocument(routes: Route[], version: string): object {
+  const { openAPIRegistry: registry } = new OpenAPIHono();
+  for (const { operation } of routes) {
+    registry.registerPath({
+      method: operation.method,
+      path: operation.path.replaceAll("+}", "}"),
+      operationId: operation.id,
+      summary: operation.summary,
+      tags: [operation.tag],
+      security: [{ api_token: [] }, { api_email: [], api_key: [] }],
+      ...(operation.permission !== null && { "x-api-token-group": [operation.permission] }),
+      request: {
+        params: paramsOf(operation),
+        ...(operation.query !== undefined && { query: operation.query as z.ZodObject }),
+        ...(operation.body !== undefined && { body: { required: operation.bodyOptional !== true, content: { "application/json": { schema: operation.body } } } }),
+      },
+      responses: {
+        [operation.status ?? 200]: { description: "Success", content: contentOf(operation) },
+        "4XX": { description: "Failure", content: { "application/json": { schema: failureSchema } } },
+      },
+    });
+  }
+  registry.registerComponent("securitySchemes", "api_token", { type: "http", scheme: "bearer" });
+  registry.registerComponent("securitySchemes", "api_email", { type: "apiKey", in: "header", name: "X-Auth-Email" });
+  registry.registerComponent("securitySchemes", "api_key", { type: "apiKey", in: "header", name: "X-Auth-Key" });
+  const app = new OpenAPIHono();
+  app.openAPIRegistry.definitions.push(...registry.definitions);
+  return app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "Reelpost API", version }, servers: [{ url: API_BASE }] });
+}
+
+const paramsOf = ({ path }: Operation) => z.object(Object.fromEntries([...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => [name!, z.string()])));
+
+const message = z.object({ code: z.number().int(), message: z.string() });
+const failureSchema = z.object({
+  success: z.literal(false),
+  errors: z.array(message.extend({ error_chain: z.array(message).optional(), source: z.object({ pointer: z.string() }).optional() })),
+  messages: z.array(message),
+  result: z.null(),
+});
+
+function contentOf({ raw, result }: Operation) {
+  if (raw !== undefined) return { [raw]: { schema: z.string() } };
+  const info = z.object({ page: z.number().optional(), per_page: z.number().optional(), count: z.number().optional(), total_count: z.number().optional(), total_pages: z.number().optional(), cursor: z.string().optional() });
+  return { "application/json": { schema: z.object({ success: z.literal(true), errors: z.array(message), messages: z.array(message), result: result ?? z.unknown(), result_info: info.optional() }) } };
+}

@@ -1,0 +1,32 @@
+import type { Clock } from "../kernel/index.ts";
+import { apiErrors } from "./errors.ts";
+
+export interface RateLimit {
+  /** Requests of one token in a window; 0: no limit. */
+  requests: number;
+  /** Length of the window, in seconds. */
+  seconds: number;
+}
+
+/** The limit the hosted API publishes: 1,200 requests in five minutes. */
+export const DEFAULT_RATE_LIMIT: RateLimit = { requests: 1200, seconds: 300 };
+
+/** Tokens counted at once; the oldest window is forgotten for one more. */
+const MAX_TOKENS = 10_000;
+
+/** Counts requests in fixed windows, one for each token. Throws tooManyRequests with the seconds to wait in `retryAfter`. */
+export function createRateLimiter({ requests, seconds }: RateLimit, clock: Clock): (token: string) => void {
+  const windows = new Map<string, { ends: number; count: number }>();
+  if (requests === 0) return () => {};
+  return (token) => {
+    const now = clock.now();
+    const window = windows.get(token);
+    if (window === undefined || window.ends <= now) {
+      windows.delete(token);
+      if (windows.size >= MAX_TOKENS) windows.delete(windows.keys().next().value!);
+      windows.set(token, { ends: now + seconds * 1000, count: 1 });
+    } else if (++window.count > requests) {
+      throw apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.ceil((window.ends - now) / 1000) });
+    }
+  };
+}

@@ -14,7 +14,8 @@ export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Ro
 }
 
 export function openApiDocument(routes: Route[], version: string): object {
-  const { openAPIRegistry: registry } = new OpenAPIHono();
+  const app = new OpenAPIHono();
+  const registry = app.openAPIRegistry;
   for (const { operation } of routes) {
     registry.registerPath({
       method: operation.method,
@@ -38,8 +39,6 @@ export function openApiDocument(routes: Route[], version: string): object {
   registry.registerComponent("securitySchemes", "api_token", { type: "http", scheme: "bearer" });
   registry.registerComponent("securitySchemes", "api_email", { type: "apiKey", in: "header", name: "X-Auth-Email" });
   registry.registerComponent("securitySchemes", "api_key", { type: "apiKey", in: "header", name: "X-Auth-Key" });
-  const app = new OpenAPIHono();
-  app.openAPIRegistry.definitions.push(...registry.definitions);
   return app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "Reelpost API", version }, servers: [{ url: API_BASE }] });
 }
 

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import { publishedOpenApi } from "../../test/support/published-openapi.ts";
+import type { Caller } from "../accounts/index.ts";
+import { randomIds, silentLog, systemClock, type Clock, type Log } from "../kernel/index.ts";
+import { createApi } from "./app.ts";
+import { API_BASE } from "./base.ts";
+import type { Route } from "./operation.ts";
+import type { Gate } from "./ports.ts";
+import type { RateLimit } from "./rate-limit.ts";
+
+export const TEST_ACCOUNT = "a".repeat(32);
+export const TEST_ZONE = "b".repeat(32);
+export const TEST_TOKEN = "test-token";
+export const TEST_USER = { id: "c".repeat(32), email: "admin@example.com" };
+
+export const almighty: Caller = { tokenId: "d".repeat(32), user: TEST_USER, accounts: [TEST_ACCOUNT], allows: () => true };
+
+export interface TestApiOptions {
+  routes: Route[];
+  /** Who comes with TEST_TOKEN. Default: may do everything. */
+  caller?: Caller;
+  /** Replaces the gate that knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
+  gate?: Partial<Gate>;
+  clock?: Clock;
+  log?: Log;
+  rateLimit?: RateLimit;
+}
+
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  bytes: Buffer;
+  /** The parsed JSON; any, because tests look wherever they like. */
+  // oxlint-disable-next-line no-explicit-any
+  body: any;
+}
+
+export interface TestApi {
+  /** `http://127.0.0.1:<port>/client/v4` */
+  url: string;
+  /** `path` below /client/v4. A plain object goes as JSON; FormData, bytes, text and streams as they are. */
+  call(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string>; query?: Record<string, string | number> }): Promise<TestAnswer>;
+}
+
+/** Serves routes over real HTTP. Every answer is held against the schema its route declares and, where it is at hand, against the published API. */
+export async function startApi(scope: { after(end: () => Promise<void>): void }, { routes, caller = almighty, gate, clock = systemClock, log = silentLog, rateLimit = { requests: 0, seconds: 1 } }: TestApiOptions): Promise<TestApi> {
+  const app = createApi({
+    routes,
+    gate: {
+      authenticate: async ({ secret }) => (secret === TEST_TOKEN ? caller : undefined),
+      accountExists: async (id) => id === TEST_ACCOUNT,
+      zoneAccount: async (id) => (id === TEST_ZONE ? TEST_ACCOUNT : undefined),
+      ...gate,
+    },
+    clock,
+    ids: randomIds,
+    log,
+    version: "0.0.0",
+    rateLimit,
+    checkAnswers: true,
+  });
+  const server = createAdaptorServer({ fetch: app.fetch });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  scope.after(() => new Promise((resolve) => {
+    server.close(() => resolve());
+    if ("closeAllConnections" in server) server.closeAllConnections();
+  }));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${API_BASE}`;
+
+  return {
+    url,
+    async call(method, path, { body, headers = {}, query = {} } = {}) {
+      const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+      const response = await fetch(`${url}${path}${search === "" ? "" : `?${search}`}`, {
+        method: method.toUpperCase(),
+        headers: { authorization: `Bearer ${TEST_TOKEN}`, ...headers },
+        ...(body !== undefined && { body: encode(body), duplex: "half" }),
+      } as RequestInit);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      const text = bytes.toString();
+      const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+      const parsed: unknown = isJson ? JSON.parse(text) : undefined;
+      if (isJson) checkPublished(method, path.split("?")[0]!, response.status, parsed);
+      return { status: response.status, headers: response.headers, text, bytes, body: parsed };
+    },
+  };
+}
+
+function checkPublished(method: string, path: string, status: number, body: unknown): void {
+  const problems = publishedOpenApi()?.problems(method, path, status, body) ?? [];
+  assert.deepEqual(problems, [], `${method} ${path} ${status} is not as published: ${JSON.stringify(body, null, 1).slice(0, 3000)}`);
+}
+
+type Sendable = NonNullable<RequestInit["body"]>;
+const encode = (body: unknown): Sendable =>
+  typeof body === "string" || body instanceof FormData || body instanceof Uint8Array || body instanceof ReadableStream ? (body as Sendable) : JSON.stringify(body);

@@ -1,0 +1,101 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Ajv as AjvType, ValidateFunction } from "ajv";
+import ajvModule from "ajv";
+import formatsModule from "ajv-formats";
+
+/**
+ * The API as it is published, to hold answers against. Its documents are not part of this project: where they lie beside it (or where
+ * REELPOST_OPENAPI names a folder of them) every answer is checked, elsewhere only the schemas of the routes themselves are.
+ */
+const FOLDER = process.env.REELPOST_OPENAPI ?? join(import.meta.dirname, "../../../shared/contract/openapi");
+
+export interface PublishedOpenApi {
+  /** What is wrong with this JSON answer; an empty list is right. Undefined: the operation or the status is not published. */
+  problems(method: string, path: string, status: number, body: unknown): string[] | undefined;
+  /** Whether the operation is published. */
+  knows(method: string, path: string): boolean;
+}
+
+const Ajv = ajvModule as unknown as typeof AjvType;
+const addFormats = formatsModule as unknown as (ajv: AjvType) => void;
+
+type Json = { [name: string]: Json } & Json[];
+interface Operation {
+  document: string;
+  pattern: RegExp;
+  responses: [status: string, pointer: string][];
+}
+
+let loaded: PublishedOpenApi | undefined;
+
+export function publishedOpenApi(): PublishedOpenApi | undefined {
+  if (!existsSync(FOLDER)) return undefined;
+  return (loaded ??= load());
+}
+
+function load(): PublishedOpenApi {
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: true, logger: false });
+  addFormats(ajv);
+  const operations = new Map<string, Operation[]>();
+  for (const name of readdirSync(FOLDER).filter((file) => file.endsWith(".json"))) {
+    const document = JSON.parse(readFileSync(join(FOLDER, name), "utf8")) as Json;
+    modernise(document);
+    ajv.addSchema({ $id: name, ...document });
+    for (const [path, methods] of Object.entries(document.paths!)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        if (operation.responses === undefined) continue;
+        operations.getOrInsertComputed(method, () => []).push({ document: name, pattern: patternOf(path), responses: responsesOf(document, path, method, operation) });
+      }
+    }
+  }
+  for (const list of operations.values()) list.sort((a, b) => fixedLength(b.pattern) - fixedLength(a.pattern));
+  const find = (method: string, path: string) => operations.get(method.toLowerCase())?.find(({ pattern }) => pattern.test(path));
+  const compiled = new Map<string, ValidateFunction>();
+  return {
+    knows: (method, path) => find(method, path) !== undefined,
+    problems(method, path, status, body) {
+      const operation = find(method, path);
+      const pointer = operation?.responses.find(([wanted]) => wanted === String(status) || wanted.toUpperCase() === `${Math.floor(status / 100)}XX`)?.[1];
+      if (operation === undefined || pointer === undefined) return undefined;
+      const key = `${operation.document}#${pointer}`;
+      const validate = compiled.getOrInsertComputed(key, () => ajv.compile({ $ref: key }));
+      return validate(body) ? [] : (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+    },
+  };
+}
+
+function responsesOf(document: Json, path: string, method: string, operation: Json): [string, string][] {
+  const found: [string, string][] = [];
+  for (const [status, response] of Object.entries(operation.responses as Json)) {
+    const shared = (response.$ref as unknown as string | undefined)?.slice(1);
+    const at = shared ?? ["", "paths", path, method, "responses", status].map(escapePointer).join("/");
+    const content = (shared === undefined ? response : shared.slice(1).split("/").reduce((node, part) => node[part]!, document)).content;
+    if (content?.["application/json"]?.schema !== undefined) found.push([status, `${at}/content/application~1json/schema`]);
+  }
+  return found;
+}
+
+const escapePointer = (part: string) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
+const patternOf = (path: string) => new RegExp(`^${path.replace(/[.*+?^$()|[\]\\']/g, "\\$&").replace(/\{[^}]+\}/g, "[^/]+")}$`);
+const fixedLength = (pattern: RegExp) => pattern.source.replaceAll("[^/]+", "").length;
+
+/** Where OpenAPI 3.0 differs from JSON Schema. */
+function modernise(node: Json): void {
+  if (node === null || typeof node !== "object") return;
+  for (const limit of ["exclusiveMinimum", "exclusiveMaximum"]) if (typeof node[limit] === "boolean") delete node[limit];
+  if ((node.nullable as unknown) === true && node.type === undefined) {
+    const { nullable: _, ...rest } = { ...node };
+    for (const name of Object.keys(node)) delete node[name];
+    Object.assign(node, { anyOf: [{ type: "null" }, rest] });
+    modernise((node.anyOf as Json)[1]!);
+    return;
+  }
+  if ((node.nullable as unknown) === true && Array.isArray(node.enum) && !node.enum.includes(null as never)) node.enum.push(null as never);
+  // A field only requests carry is no field an answer must have.
+  if (Array.isArray(node.required) && node.properties !== undefined) {
+    node.required = node.required.filter((name) => (node.properties![name as unknown as string]?.writeOnly as unknown) !== true) as Json;
+    if (node.required.length === 0) delete node.required;
+  }
+  for (const child of Object.values(node)) modernise(child);
+}

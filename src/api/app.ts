@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
@@ -20,6 +21,8 @@ export interface ApiOptions {
   log: Log;
   version: string;
   rateLimit?: RateLimit;
+  /** Where a request comes from. Default: the peer of its connection. */
+  clientIp?(incoming: IncomingMessage): string | undefined;
   /** Tests: an answer that does not fit its declared schema is a Fault instead of going out. */
   checkAnswers?: boolean;
 }
@@ -34,7 +37,7 @@ const CORS = {
 const PREFLIGHT = { ...CORS, "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, HEAD", "access-control-allow-headers": "*, authorization", "access-control-max-age": "7200" };
 
 /** The v4 REST API: routes below /client/v4, and the document that describes them. */
-export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, checkAnswers = false }: ApiOptions): Hono<Env> {
+export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, clientIp = ({ socket }) => socket.remoteAddress, checkAnswers = false }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>();
   const limit = createRateLimiter(rateLimit, clock);
   const methods = methodsByPath(routes);
@@ -44,7 +47,7 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       const id = ids.hex();
       const call = createCall(context, id, operation, log);
       try {
-        const caller = await gate.authenticate(credentialsOf(context.req.raw.headers, context.env?.incoming?.socket?.remoteAddress));
+        const caller = await gate.authenticate(credentialsOf(context.req.raw.headers, clientIp(context.env.incoming)));
         if (caller === undefined) throw apiErrors.notAuthenticated();
         limit(caller.tokenId);
         await authorize(gate, caller, operation, call.params, context.req.path);

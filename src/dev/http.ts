@@ -1,9 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { messageOf, type Log } from "../kernel/index.ts";
+import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../kernel/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
-import { devErrors } from "./errors.ts";
 import type { Receive } from "./receive.ts";
 import { noSuchWorker, pickWorker } from "./worker-choice.ts";
 
@@ -40,13 +38,8 @@ const FORMS: Record<string, "query" | "headers"> = {
 
 /** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
 export function createDevHttp({ runtime, receive, workers, unavailable, health, metrics, log, graceMs = 5000 }: Options): DevHttp {
-  // A worker may stream for as long as it likes: only the headers have to arrive in time.
   const server = createServer({
-    requestTimeout: 0,
-    headersTimeout: 60_000,
-    keepAliveTimeout: 60_000,
-    maxHeaderSize: 64 * 1024,
-    noDelay: true,
+    ...HTTP_SERVER_OPTIONS,
     // Clients that offer HTTP/2 (`Upgrade: h2c`) are served without it, with their body read as any other (RFC 9110 7.8).
     shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket",
   });
@@ -102,43 +95,20 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
   });
 
   return {
-    listen: ({ host, port }) =>
-      new Promise((resolve, reject) => {
-        server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
-        server.listen({ host, port }, () => {
-          server.removeAllListeners("error");
-          server.on("error", (err) => log.error({ err }, "http server"));
-          const bound = (server.address() as AddressInfo).port;
-          resolve({ url: `http://${urlHost(host)}:${bound}`, port: bound });
-        });
-      }),
-    close: () =>
-      new Promise((resolve) => {
-        if (!server.listening) return resolve();
-        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-        // A connection whose last request is answered from here on stays open for the next one that nobody will send.
-        const idle = setInterval(() => server.closeIdleConnections(), 20);
-        server.close(() => {
-          clearTimeout(timer);
-          clearInterval(idle);
-          resolve();
-        });
-        // A WebSocket has no end of its own to wait for.
-        for (const socket of upgraded) socket.destroy();
-      }),
+    async listen(address) {
+      const bound = await listen(server, address);
+      server.on("error", (err) => log.error({ err }, "http server"));
+      return bound;
+    },
+    close() {
+      const closed = closeGracefully(server, graceMs);
+      // A WebSocket has no end of its own to wait for.
+      for (const socket of upgraded) socket.destroy();
+      return closed;
+    },
   };
 }
 
 export function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}) {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text);
-}
-
-/** The wildcard addresses are reached through loopback. */
-const urlHost = (host: string) => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code === "EADDRINUSE") return devErrors.portBusy({ host, port }, { cause: error });
-  if (error.code === "EACCES") return devErrors.portForbidden({ host, port }, { cause: error });
-  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") return devErrors.hostUnknown({ host }, { cause: error });
-  return error;
 }

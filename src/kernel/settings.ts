@@ -18,15 +18,34 @@ export const settingsSchema = z.strictObject({
   log: group("The program's own log: JSON lines on standard error", {
     level: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info").meta({ description: "Least severe level that is written", example: "info" }),
   }),
-  http: group("The HTTP server", {
+  database: group("Where rows are kept", {
+    url: z.string().default("").meta({ description: "`postgres://user:password@host/database`; empty: SQLite in the data directory", example: "postgres://reelpost:secret@db.internal/reelpost" }),
+    connections: count(10, 1, 500, "Connections to PostgreSQL at most"),
+  }),
+  secrets: group("The key that seals secrets in the database", {
+    key: z.string().default("").meta({ description: "Base64 of 32 bytes, several separated by commas with the newest first; goes before the file. `openssl rand -base64 32` makes one", example: "" }),
+    key_file: z.string().default("").meta({ description: "File with such keys, one per line, for its owner only; empty: `secrets.key` in the data directory, made at the first start", example: "/etc/reelpost/secrets.key" }),
+  }),
+  http: group("The HTTP server: the API and the workers", {
     host: host("Address to listen on"),
     port: port(8787, "TCP port; 0 takes a free one"),
+    public_url: z.string().default("").meta({ description: "How clients reach this server, for the addresses it tells; empty: as the request says", example: "https://api.example.com" }),
+    trusted_proxies: z.array(z.string().min(1)).default([]).meta({ description: "Addresses and ranges whose X-Forwarded-For and X-Forwarded-Proto are believed", example: ["127.0.0.1"] }),
+    metrics_token: z.string().default("").meta({ description: "What /metrics wants as `Authorization: Bearer`; empty: nothing, and only this machine may ask", example: "" }),
+  }),
+  api: group("The v4 API", {
+    token: z.string().default("").meta({ description: "Value of the first API token, read at the first start only; empty: one is made and printed. At least 32 characters", example: "" }),
+    account_name: z.string().min(1).max(100).default("Main").meta({ description: "Name of the account made at the first start", example: "Example Ltd" }),
+    email: z.string().min(3).default("admin@localhost").meta({ description: "Address of the user made at the first start", example: "admin@example.com" }),
+    rate_limit: count(1200, 0, 1_000_000_000, "Requests of one token in five minutes; 0: no limit"),
   }),
   smtp: group("The SMTP server that takes incoming mail", {
     host: host("Address to listen on"),
     port: port(2525, "TCP port; 0 takes a free one. Mail of the internet arrives at 25"),
   }),
   workers: group("Worker processes and what one of them may use", {
+    domain: z.string().min(1).default("localhost").meta({ description: "A worker is reached at `<worker>.<account's subdomain>.<this domain>`", example: "workers.example.com" }),
+    script_mb: count(10, 1, 128, "Size of one upload, all modules together, in MiB"),
     cpu_ms: count(30_000, 1, 300_000, "CPU milliseconds of one invocation; a worker's own limits.cpu_ms goes before it"),
     email_wall_ms: count(60_000, 1, 900_000, "Milliseconds an email handler may take, waiting included"),
     heap_mb: count(128, 16, 4096, "JavaScript heap of a process, in MiB"),

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { devErrors } from "../dev/index.ts";
+import { serverErrors } from "./errors.ts";
 
 /**
  * One server per data directory. SQLite's exclusive transaction on a file of its own is the lock, because it is the one file lock
@@ -15,7 +15,7 @@ export function lockDataDirectory(directory: string): { release(): void } {
     lock.exec("begin exclusive");
   } catch (cause) {
     lock.close();
-    throw devErrors.dataDirectoryBusy({ directory, pid: ownerOf(file) }, { cause });
+    throw serverErrors.dataDirectoryBusy({ directory, pid: ownerOf(file) }, { cause });
   }
   writeFileSync(`${file}.pid`, String(process.pid));
   return { release: () => lock.close() };

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
-import { createLifecycle, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
+import { createLifecycle, isLoopback, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
@@ -169,8 +169,6 @@ function sayWhyTheEndTakesLong(lifecycle: Lifecycle, report: DevOptions["report"
 }
 
 const isPortBusy = (err: unknown) => err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
-
-const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.");
 
 /** Without a list every address is a verified destination: nothing is delivered here. */
 function isVerified(address: string, workers: DevWorker[]): boolean {

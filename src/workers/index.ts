@@ -1,5 +1,6 @@
 export * from "./errors.ts";
 export * from "./ports.ts";
+export type * from "./scripts/port.ts";
 export * from "./scripts/script.ts";
 export * from "./bindings/service.ts";
 export { createSendEmailService } from "./bindings/send-email/service.ts";

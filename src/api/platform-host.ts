@@ -1,0 +1,30 @@
+/** What a request is for, as its host and path tell. */
+export type Destination =
+  | { kind: "worker"; label: string; script: string; url: string }
+  | { kind: "default-account-worker"; script: string; url: string }
+  | { kind: "platform"; path: string };
+
+const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
+
+/**
+ * `<script>.<label>.<domain>` is a worker; so is `/workers/<script>/…` on any other name, without that prefix in the URL the worker sees.
+ * Everything else is the platform's own.
+ */
+export function destinationOf(url: string, host: string | undefined, domain: string): Destination {
+  const name = (host ?? "").replace(/:\d+$/, "").replace(/\.$/, "").toLowerCase();
+  if (name.endsWith(`.${domain}`)) {
+    const labels = name.slice(0, -domain.length - 1).split(".");
+    if (labels.length === 2 && labels.every((label) => label !== "")) return { kind: "worker", script: labels[0]!, label: labels[1]!, url };
+  }
+  const [, script, path = "/", query = ""] = WORKERS_PATH.exec(url) ?? [];
+  if (script !== undefined) return { kind: "default-account-worker", script: decoded(script), url: path + query };
+  return { kind: "platform", path: url.split("?", 1)[0]! };
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

@@ -1,0 +1,112 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import { closeGracefully, HTTP_SERVER_OPTIONS, listen, type Log } from "../kernel/index.ts";
+import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
+import type { createApi } from "./app.ts";
+import { API_BASE } from "./base.ts";
+import { destinationOf, type Destination } from "./platform-host.ts";
+
+export interface PlatformHttpOptions {
+  /** Absent: this process does not serve the API. */
+  api?: ReturnType<typeof createApi>;
+  /** Absent: this process runs no workers. */
+  workers?: {
+    live: Pick<LiveWorkers, "fetch" | "upgrade">;
+    bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
+    /** The account whose workers are at /workers/<script>/. */
+    defaultAccount(): Promise<string | undefined>;
+    /** Below it a host name names a worker: "workers.example.com". */
+    domain: string;
+  };
+  /** Takes an upgrade that is its own (a tail) and returns true. */
+  upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
+  /** Paths of the platform itself: `/healthz`. */
+  pages: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
+  log: Log;
+  /** How long close() waits for requests under way before it cuts them. Default 30 s. */
+  graceMs?: number;
+}
+
+export interface PlatformHttp {
+  /** `fd`: a socket that listens already. Rejects with UserError when the port is taken. */
+  listen(address: { host: string; port: number; fd?: number }): Promise<{ url: string; port: number }>;
+  close(): Promise<void>;
+}
+
+/** The one HTTP port of the platform: the API, the workers' own addresses, and the server's health. */
+export function createPlatformHttp({ api, workers, upgrade, pages, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+  const server = createServer({ ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket" });
+  const upgraded = new Set<Duplex>();
+  const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
+  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, workers?.domain ?? "\0");
+
+  async function refOf(destination: Exclude<Destination, { kind: "platform" }>): Promise<ScriptRef | undefined> {
+    if (workers === undefined) return undefined;
+    if (destination.kind === "worker") return workers.bySubdomain(destination.label, destination.script);
+    const account = await workers.defaultAccount();
+    return account === undefined ? undefined : { account, script: destination.script };
+  }
+
+  async function onRequest(request: IncomingMessage, response: ServerResponse) {
+    const destination = pick(request);
+    if (destination.kind !== "platform") {
+      const ref = await refOf(destination);
+      if (ref === undefined) return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
+      request.url = destination.url;
+      await workers!.live.fetch(ref, request, response);
+      return;
+    }
+    if (destination.path.startsWith(`${API_BASE}/`)) return onApi === undefined ? refuse(response, 404, "This process does not serve the API.") : onApi(request, response);
+    const page = pages[destination.path];
+    if (page === undefined) return refuse(response, 404, "Not found.");
+    if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
+    await page(request, response);
+  }
+
+  async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+    const destination = pick(request);
+    if (destination.kind === "platform") {
+      if (upgrade?.(request, socket, head) !== true) socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
+      return;
+    }
+    const ref = await refOf(destination);
+    if (ref === undefined) return void socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
+    request.url = destination.url;
+    workers!.live.upgrade(ref, request, socket, head);
+  }
+
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    onRequest(request, response).catch((err: unknown) => {
+      log.error({ err }, "a request failed");
+      if (response.headersSent) response.destroy();
+      else refuse(response, 500, "The server failed. Its log tells why.");
+    });
+  });
+  server.on("upgrade", (request, socket, head) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
+    socket.on("error", () => socket.destroy());
+    onUpgrade(request, socket, head).catch((err: unknown) => {
+      log.error({ err }, "an upgrade failed");
+      socket.destroy();
+    });
+  });
+
+  return {
+    async listen(address) {
+      const bound = await listen(server, address);
+      server.on("error", (err) => log.error({ err }, "http server"));
+      return bound;
+    },
+    close() {
+      const closed = closeGracefully(server, graceMs);
+      for (const socket of upgraded) socket.destroy();
+      return closed;
+    },
+  };
+}
+
+function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers }).end(`${text}\n`);
+}

@@ -1,0 +1,30 @@
+import { defineErrors } from "../kernel/index.ts";
+
+/** What can be wrong with starting a server. */
+export const serverErrors = defineErrors("server", {
+  dataDirectoryBusy: {
+    code: "data_directory_busy",
+    http: 500,
+    message: "Another Reelpost server (process {pid}) is using the data directory {directory}.",
+    fix: "Stop it, or give this one a directory of its own with `--data-dir`.",
+  },
+  openToOthers: {
+    code: "open_to_others",
+    http: 400,
+    message: "{host} can be reached by other machines, and {missing}.",
+    fix: "{fix} Or listen on 127.0.0.1 only.",
+  },
+  secretsElsewhere: {
+    code: "secrets_elsewhere",
+    http: 400,
+    message: "secrets.key and secrets.key_file are both set, and name different places to take the key from.",
+    fix: "Keep one of the two.",
+  },
+  unknownRole: { code: "unknown_role", http: 400, message: "There is no role {role}.", fix: "The roles are {roles}." },
+  rolesApart: {
+    code: "roles_apart",
+    http: 400,
+    message: "{roles} alone needs a database that several processes can share.",
+    fix: "Set database.url to a PostgreSQL server, or run every role in this process.",
+  },
+});

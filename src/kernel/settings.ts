@@ -48,6 +48,7 @@ export const settingsSchema = z.strictObject({
     script_mb: count(10, 1, 128, "Size of one upload, all modules together, in MiB"),
     cpu_ms: count(30_000, 1, 300_000, "CPU milliseconds of one invocation; a worker's own limits.cpu_ms goes before it"),
     email_wall_ms: count(60_000, 1, 900_000, "Milliseconds an email handler may take, waiting included"),
+    scheduled_wall_ms: count(900_000, 1, 3_600_000, "Milliseconds a scheduled handler may take, waiting included"),
     heap_mb: count(128, 16, 4096, "JavaScript heap of a process, in MiB"),
     rss_mb: count(512, 64, 16_384, "Resident memory of a process, in MiB: heap, buffers and messages in flight"),
     concurrency: count(64, 1, 1000, "Messages one worker handles at once; more wait"),

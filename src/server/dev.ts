@@ -3,13 +3,13 @@ import { join, relative, resolve } from "node:path";
 import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
 import { createLifecycle, isLoopback, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
-import type { Settings } from "../kernel/settings.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
 import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from "../workers/index.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 import { meterWorkers } from "./meters.ts";
+import { limitsOf, processesOf } from "./runtime-settings.ts";
 
 const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
 /** `.eml` files of this many earlier runs are kept. */
@@ -175,10 +175,6 @@ function isVerified(address: string, workers: DevWorker[]): boolean {
   const lists = workers.map(({ project }) => project.reelpost.verifiedAddresses);
   return lists.some((list) => list === undefined || list.some((known) => known.toLowerCase() === address.toLowerCase()));
 }
-
-const limitsOf = ({ workers }: Settings): RuntimeLimits => ({ cpuMs: workers.cpu_ms, emailWallMs: workers.email_wall_ms, heapMb: workers.heap_mb, rssMb: workers.rss_mb });
-
-const processesOf = ({ workers }: Settings) => ({ concurrency: workers.concurrency, maxProcesses: workers.max_processes, idleMs: workers.idle_ms });
 
 /** One set of limits for all workers: the widest that any of them asks for. */
 function widestLimits(projects: Project[]): Partial<RuntimeLimits> {

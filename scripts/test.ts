@@ -15,6 +15,7 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
 import { SHARED_CLUSTER, startCluster } from "../test/support/postgres.ts";
+import { installLocked } from "./install-locked.ts";
 import { ensureSystem } from "./system.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -37,6 +38,9 @@ if (files.length === 0) fail(`no test file ${words.length > 0 ? `has ${words.joi
 const requireAll = process.env["REQUIRE_ALL"] === "1";
 const missing = ensureSystem("test");
 if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(", ")} is missing`);
+
+// Real clients, in a folder of their own: what they depend on is nobody else's business.
+if (files.some((file) => file.startsWith("test/interop/"))) await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
 
 const cluster = await startCluster();
 if (cluster) process.env[SHARED_CLUSTER] = cluster.url;

@@ -38,5 +38,5 @@ module.exports = {
     { name: "no-dev-dependency-at-run-time", severity: "error", from: { path: "^src/", pathNot: "(\\.test\\.ts|\\.conformance\\.ts|/inside/.*)$" }, to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] } },
     { name: "source-not-to-tests", severity: "error", from: { path: "^src/", pathNot: "(\\.test|\\.conformance)\\.ts$" }, to: { path: "^(test|bench|scripts)/" } },
   ],
-  options: { parser: "swc", enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] }, tsPreCompilationDeps: true, doNotFollow: { path: "node_modules" }, exclude: { path: "^bench/peers" } },
+  options: { parser: "swc", enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] }, tsPreCompilationDeps: true, doNotFollow: { path: "node_modules" }, exclude: { path: "^(bench/peers|test/clients)" } },
 };

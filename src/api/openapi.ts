@@ -1,6 +1,7 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Hono } from "hono";
 import { API_BASE } from "./base.ts";
+import { renderDocsPage } from "./docs-page.ts";
 import type { Operation, Route } from "./operation.ts";
 
 /** Serves the OpenAPI 3.1 document of the routes and a page to read it on; neither needs a token. */
@@ -11,6 +12,7 @@ export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Ro
     document ??= JSON.stringify(openApiDocument(routes, version));
     return context.body(document, 200, { "content-type": "application/json", "access-control-allow-origin": "*" });
   });
+  app.get(`${API_BASE}/docs`, (context) => context.html(renderDocsPage(routes.map(({ operation }) => operation), version)));
 }
 
 export function openApiDocument(routes: Route[], version: string): object {

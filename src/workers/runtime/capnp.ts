@@ -1,5 +1,6 @@
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
-import { MAIL, SEND_EMAIL, type InsideModules } from "./inside-modules.ts";
+import { RUN_SCRIPT } from "./inside/shared.ts";
+import { MAIL, SCRIPT_RUNNER, SEND_EMAIL, SERVICE_WORKER, type InsideModules } from "./inside-modules.ts";
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
@@ -42,7 +43,6 @@ export function generateConfig(script: WorkerScript, inside: InsideModules, sock
     binding(TAIL_SERVICE),
     ...script.bindings.filter(isRemote).map((each) => binding(serviceName(each))),
   ];
-  const mailTarget = script.format === "modules" ? `(name = "user", entrypoint = "ReelpostMail")` : `"user"`;
   const extension = inside.internal.map(({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`);
   files.set("config.capnp", `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
@@ -50,7 +50,7 @@ const config :Workerd.Config = (
   services = [
     ${services.join(",\n    ")} ],
   sockets = [
-    (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = ${mailTarget}),
+    (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = (name = "user", entrypoint = "ReelpostMail")),
     (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (), service = "user") ],
   extensions = [(modules = [${extension.join(", ")}])],
 );
@@ -63,9 +63,9 @@ type Embed = (content: string | Uint8Array) => string;
 function userWorker(script: WorkerScript, inside: InsideModules, embed: Embed): string {
   return [
     `compatibilityDate = ${text(script.compatibilityDate)}`,
-    `compatibilityFlags = [${script.compatibilityFlags.map(text).join(", ")}]`,
-    script.format === "modules" ? `modules = [${moduleList(script, inside, embed)}]` : `serviceWorkerScript = ${embed(inside.serviceWorker() + mainSource(script))}`,
-    `bindings = [${script.bindings.map((binding) => bindingConfig(binding)).join(", ")}]`,
+    `compatibilityFlags = [${flagsOf(script).map(text).join(", ")}]`,
+    `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, inside, embed)}]`,
+    `bindings = [${[...script.bindings.map(bindingConfig), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
     `globalOutbound = "egress"`,
     `tails = ["observer"]`,
   ].join(", ");
@@ -87,6 +87,29 @@ export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWait
   ].join(", ");
 }
 
+/** A script has no modules of its own: it is text to ours, which runs it and has the worker that comes of it. */
+function scriptModules(script: WorkerScript, inside: InsideModules, embed: Embed): string {
+  const main = specifier(script.main).slice(2);
+  const entry = `import { mailEntrypoint } from ${text(MAIL)};
+import { runScript } from ${text(SERVICE_WORKER)};
+import source from ${text(SCRIPT)};
+const worker = runScript(source, ${text(main)});
+export default worker;
+export const ReelpostMail = mailEntrypoint(worker, { alwaysTail: ${mayWaitUnheard(script)} });
+`;
+  return [
+    `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
+    ownModules([...inside.beside, ...inside.forScripts], embed),
+    `(name = ${text(SCRIPT.slice(2))}, text = ${embed(mainSource(script))})`,
+  ].join(", ");
+}
+
+const SCRIPT = "./__reelpost_script.txt";
+const runner = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
+
+/** A script cannot import its bindings, so forbidding it that changes nothing; our module, which hands them over, must. */
+const flagsOf = ({ format, compatibilityFlags }: WorkerScript) => (format === "modules" ? compatibilityFlags : compatibilityFlags.filter((flag) => flag !== "disallow_importable_env"));
+
 /** `import { waitUntil } from "cloudflare:workers"` cannot be listened to from inside, as the context's own waitUntil() is. */
 const mayWaitUnheard = (script: WorkerScript) =>
   script.modules.some(({ content }) => {
@@ -99,7 +122,8 @@ const ownModules = (modules: { name: string; source: string }[], embed: Embed) =
 
 const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
 
-function mainSource(script: WorkerScript): string {
+/** The text of the main module. */
+export function mainSource(script: WorkerScript): string {
   const main = script.modules.find((module) => module.name === script.main);
   return typeof main?.content === "string" ? main.content : Buffer.from(main?.content ?? []).toString("utf8");
 }

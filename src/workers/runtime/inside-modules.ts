@@ -7,10 +7,10 @@ import { fileURLToPath } from "node:url";
 export interface InsideModules {
   /** Modules that join the user's own, under names a user will not choose. */
   beside: { name: string; source: string }[];
+  /** More of them, for a script in service-worker format. */
+  forScripts: { name: string; source: string }[];
   /** Internal extension modules. */
   internal: { name: string; source: string }[];
-  /** What runs ahead of a script in service-worker format: one line, which stacks.ts takes off again. Made when first asked for. */
-  serviceWorker(): string;
   /** The modules of the tail worker, the first of which is the worker. */
   tail: { name: string; source: string }[];
 }
@@ -18,25 +18,31 @@ export interface InsideModules {
 export const SHARED = "./__reelpost_shared.js";
 const MESSAGE = "./__reelpost_message.js";
 export const MAIL = "./__reelpost_mail.js";
+const LISTENERS = "./__reelpost_listeners.js";
+export const SERVICE_WORKER = "./__reelpost_service_worker.js";
 export const SEND_EMAIL = "reelpost-internal:send-email";
+export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
 export function loadInsideModules(): InsideModules {
   const folder = readFolder();
   const read = (name: string) => folder.get(name) ?? "";
-  let prelude: string | undefined;
   return {
     beside: [
       { name: SHARED, source: read("shared") },
       { name: MESSAGE, source: importing(read("message")) },
       { name: MAIL, source: importing(read("mail-entry")) },
     ],
+    forScripts: [
+      { name: LISTENERS, source: importing(read("listeners")) },
+      { name: SERVICE_WORKER, source: importing(read("service-worker")) },
+    ],
     internal: [
       { name: SHARED_INTERNAL, source: read("shared") },
       { name: "cloudflare-internal:email", source: importing(read("cloudflare-email"), SHARED_INTERNAL) },
       { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
+      { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
-    serviceWorker: () => (prelude ??= bundlePrelude()),
     tail: [
       { name: "./tail.js", source: importing(read("tail")) },
       { name: SHARED, source: read("shared") },
@@ -46,7 +52,7 @@ export function loadInsideModules(): InsideModules {
 
 /** The files of `inside/` by name: as emitted in the published package; in a checkout, one call of esbuild takes their types off. */
 function readFolder(): Map<string, string> {
-  const names = ["shared", "message", "mail-entry", "cloudflare-email", "send-email", "tail"];
+  const names = ["shared", "message", "mail-entry", "listeners", "service-worker", "run-script", "cloudflare-email", "send-email", "tail"];
   if (PUBLISHED) return new Map(names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]));
   const { outputFiles } = buildSync({ entryPoints: names.map(fileOf), outdir: "/", bundle: false, format: "esm", target: "es2024", write: false });
   return new Map(outputFiles.map((file) => [basename(file.path, ".js"), file.text]));
@@ -56,11 +62,7 @@ const PUBLISHED = import.meta.url.endsWith(".js");
 const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISHED ? "js" : "ts"}`, import.meta.url));
 
 // The files import each other by path; inside workerd a user's module and an internal one go by different names.
-const importing = (source: string, shared = SHARED) =>
-  source.replace(/"\.\/shared\.(ts|js)"/, JSON.stringify(shared)).replace(/"\.\/message\.(ts|js)"/, JSON.stringify(MESSAGE));
-
-/** A script has no imports: the prelude is bundled into one function. */
-function bundlePrelude(): string {
-  const [file] = buildSync({ entryPoints: [fileOf("service-worker")], bundle: true, format: "iife", target: "es2022", minifyWhitespace: true, write: false }).outputFiles;
-  return `${file!.text.trimEnd()}\n`;
-}
+const importing = (source: string, shared = SHARED) => {
+  const names: Record<string, string> = { shared, message: MESSAGE, listeners: LISTENERS };
+  return source.replace(/"\.\/(shared|message|listeners)\.(?:ts|js)"/g, (_path, file: string) => JSON.stringify(names[file]));
+};

@@ -1,6 +1,7 @@
 import { UserError, messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { workerErrors } from "../errors.ts";
 import type { WorkerScript } from "../scripts/script.ts";
+import { withPlaceOfSyntaxError } from "./service-worker-syntax.ts";
 import { createStackMapper } from "./stacks.ts";
 import { startWorkerProcess, type Machinery, type WorkerProcess } from "./worker-process.ts";
 
@@ -45,7 +46,8 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
       return process;
     } catch (err) {
       if (err instanceof UserError) throw err;
-      throw workerErrors.scriptRefused({ script: version.name, reason: createStackMapper(version)(reasonOf(messageOf(err))) }, { cause: err });
+      const reason = withPlaceOfSyntaxError(reasonOf(messageOf(err)), version);
+      throw workerErrors.scriptRefused({ script: version.name, reason: createStackMapper(version)(reason) }, { cause: err });
     } finally {
       done();
     }

@@ -7,15 +7,14 @@ export type StackMapper = (stack: string) => string;
 
 const PLACE = /((?:file:\/\/\/|\.\/)?([^\s()]+)):(\d+):(\d+)/;
 
-/** A script in service-worker format has no modules; workerd names it by its service, and our prelude is its first line. */
-const SCRIPT_PLACE = /\buser:(\d+):(\d+)/;
+/** Frames of the code that this server puts beside the worker's. */
+const OURS = /^\s*at .*(__reelpost_|\breelpost-internal:)/;
 
-export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap"> & { format?: WorkerScript["format"] }): StackMapper {
+export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap">): StackMapper {
   const map = readMap(script.sourceMap);
   const main = script.main.replace(/^\.\//, "");
   return (stack) => {
-    const all = stack.split("\n");
-    const lines = script.format === "service-worker" ? withoutPrelude(all, main) : all.filter((line) => !line.includes("__reelpost_"));
+    const lines = stack.split("\n").filter((line) => !OURS.test(line));
     const found = map();
     return lines.map((line) => (found === undefined ? line : mapLine(line, main, found))).join("\n");
   };
@@ -36,9 +35,6 @@ function readMap(json: string | undefined): () => SourceMap | undefined {
     return map;
   };
 }
-
-const withoutPrelude = (lines: string[], main: string) =>
-  lines.filter((line) => SCRIPT_PLACE.exec(line)?.[1] !== "1").map((line) => line.replace(SCRIPT_PLACE, (_place, row: string, column: string) => `${main}:${Number(row) - 1}:${column}`));
 
 function mapLine(line: string, main: string, map: SourceMap): string {
   if (!/^\s+at /.test(line)) return line;

@@ -250,13 +250,14 @@ test("a rebuild is quick, and builds asked for together come one after the other
   await assert.rejects(bundler.build(), /closed/);
 });
 
-test("a service worker cannot have the bindings that only modules get; the others it can", async (t) => {
-  const files = { "src/index.ts": "addEventListener(\"fetch\", () => {});" };
-  const kv_namespaces = [{ binding: "KV", id: "k" }];
-  const wrong = await project(t, files, { config: { kv_namespaces, send_email: [{ name: "MAIL" }], d1_databases: [{ binding: "DB", database_id: "d" }] } });
-  assert.match(await refusal(wrong.bundler), /src\/index\.ts: error: the main module has no default export, .*: MAIL \(send_email\), DB \(d1_databases\)\n {2}fix: export a default object/);
-  await write(wrong.root, { "src/index.ts": "export default { fetch: () => 1 };" });
-  assert.equal((await wrong.bundler.build()).script.format, "modules");
-  const right = await project(t, files, { config: { kv_namespaces } });
-  assert.equal((await right.bundler.build()).script.format, "service-worker");
+test("a service worker may have every binding, and imports the platform's modules by import() only", async (t) => {
+  const listener = (body: string) => `addEventListener("email", async (event: any) => { ${body} });`;
+  const config = { send_email: [{ name: "MAIL" }], d1_databases: [{ binding: "DB", database_id: "d" }] };
+  const { root, bundler } = await project(t, { "src/index.ts": listener(`const { EmailMessage } = await import("cloudflare:email"); EmailMessage;`) }, { config });
+  const build = await bundler.build();
+  assert.equal(build.script.format, "service-worker");
+  assert.deepEqual(build.script.bindings.map(({ name }) => name).sort(), ["DB", "MAIL"]);
+  assert.match(codeOf(build), /import\("cloudflare:email"\)/);
+  await write(root, { "src/index.ts": `import { EmailMessage } from "cloudflare:email";\n${listener("EmailMessage;")}` });
+  assert.match(await refusal(bundler), /src\/index\.ts:1:30: error: a worker in service-worker format cannot import "cloudflare:email" at its top\n.*\n.*\n {2}fix: export a default object from the main module, or wait for it in a listener: const module = await import\("cloudflare:email"\)/);
 });

@@ -7,7 +7,7 @@ import { hasNodeCompat } from "../config/compatibility.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { Project } from "../project.ts";
 import { isBuildFailure, toProblems } from "./build-problems.ts";
-import { LOADERS, TARGET, aboutBindings, detectFormat } from "./format.ts";
+import { LOADERS, TARGET, detectFormat } from "./format.ts";
 import { type ModuleFiles, moduleFiles } from "./module-files.ts";
 import { platformModules } from "./platform-modules.ts";
 import { collectUnbundled } from "./unbundled.ts";
@@ -67,7 +67,7 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
     if (bundling?.format === format) return bundling;
     await bundling?.context.dispose();
     const files = moduleFiles(project.build.rules, format);
-    const plugins = [recordLoaded(loaded), platformModules({ nodeCompat: hasNodeCompat(project) }), files.plugin];
+    const plugins = [recordLoaded(loaded), platformModules({ nodeCompat: hasNodeCompat(project), format }), files.plugin];
     bundling = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
     return bundling;
   }
@@ -76,8 +76,6 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
     const { format, exports } = await detectFormat(project);
     const { context: esbuild, files } = await contextFor(format);
     const result = await esbuild.rebuild();
-    const problems = aboutBindings(project, format);
-    if (problems.length > 0) throw refused(problems);
     // An input with a scheme is a module made by a plugin.
     const inputs = Object.keys(result.metafile.inputs).filter((input) => !/^[\w-]{2,}:/.test(input)).map((input) => resolve(project.root, input));
     const warnings = [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)];
@@ -87,7 +85,6 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
   async function collect(): Promise<Made> {
     const { format } = await detectFormat(project);
     const { problems, ...collected } = await collectUnbundled(project);
-    problems.push(...aboutBindings(project, format));
     if (errorsOf(problems).length > 0) throw refused(problems);
     return { format, ...collected, warnings: problems };
   }

@@ -1,5 +1,4 @@
 import { type Loader, build } from "esbuild";
-import { type Problem, errorAt } from "../../../kernel/config/index.ts";
 import type { WorkerScript } from "../../scripts/script.ts";
 import type { Project } from "../project.ts";
 
@@ -37,15 +36,4 @@ export async function detectFormat({ main, root, build: { tsconfig } }: Project)
   } catch {
     return { format: "modules", exports: undefined };
   }
-}
-
-const MODULES_ONLY: Record<string, string> = { d1: "d1_databases", send_email: "send_email" };
-
-/** workerd makes D1 and send_email bindings out of modules of its own, which a service worker cannot load: it would not start. */
-export function aboutBindings({ main, bindings }: Project, format: WorkerScript["format"]): Problem[] {
-  if (format === "modules") return [];
-  const names = bindings.flatMap(({ type, name }) => (type in MODULES_ONLY ? [`${name} (${MODULES_ONLY[type]})`] : []));
-  if (names.length === 0) return [];
-  const message = `the main module has no default export, so it is a service worker, and a service worker cannot have these bindings: ${names.join(", ")}`;
-  return [errorAt({ file: main }, message, "export a default object: export default { async email(message, env, ctx) {} }")];
 }

@@ -1,5 +1,6 @@
 import type { OnResolveArgs, OnResolveResult, Plugin } from "esbuild";
 import { builtinModules } from "node:module";
+import type { WorkerScript } from "../../scripts/script.ts";
 
 const BUILT_IN = new Set(builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace(/^node:/, "")));
 
@@ -8,7 +9,8 @@ const NODE_COMPAT_FIX = 'add "nodejs_compat" to compatibility_flags, or move com
 export const nodeModuleFix = (specifier: string): string | undefined => (BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined);
 
 /** Modules that the runtime brings: `cloudflare:*`, `workerd:*` and Node's. They stay imports. */
-export function platformModules({ nodeCompat }: { nodeCompat: boolean }): Plugin {
+export function platformModules({ nodeCompat, format }: { nodeCompat: boolean; format: WorkerScript["format"] }): Plugin {
+  const keepImport = format === "modules" ? keep : refuseStatic;
   return {
     name: "platform-modules",
     setup(build) {
@@ -29,4 +31,11 @@ export function platformModules({ nodeCompat }: { nodeCompat: boolean }): Plugin
 const REQUIRED = "required-platform-module";
 
 /** An ES module cannot require(): such a call gets a small module of its own that imports instead. */
-const keepImport = ({ kind }: OnResolveArgs, path: string): OnResolveResult => (kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true });
+const keep = ({ kind }: OnResolveArgs, path: string): OnResolveResult => (kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true });
+
+/** A script has no imports but the calls of import(), which wait. A require() fails when it is called, where a package may be ready for that. */
+function refuseStatic({ kind }: OnResolveArgs, path: string): OnResolveResult {
+  if (kind !== "import-statement") return { path, external: true };
+  const fix = `export a default object from the main module, or wait for it in a listener: const module = await import("${path}")`;
+  return { errors: [{ text: `a worker in service-worker format cannot import "${path}" at its top`, detail: { fix } }] };
+}

@@ -1,30 +1,20 @@
-// Runs ahead of a script in service-worker format, which has one entrance for everything: a message comes in as a request with a
-// header that the server removes from every other request.
-import { NO_HANDLER, dispatch, type ForwardableMessage } from "./message.ts";
-import { META_HEADER } from "./shared.ts";
+// Runs a script in service-worker format beside modules. workerd itself would run it without them, and without them there are no D1 and
+// send_email bindings: it makes those out of modules of their own.
+import { env } from "cloudflare:workers";
+import { handlersOfListeners, type Handlers } from "./listeners.ts";
+import { RUN_SCRIPT } from "./shared.ts";
 
-type Listener = (event: { type: "email"; message: ForwardableMessage; waitUntil(work: Promise<unknown>): void }) => unknown;
+type Run = (source: string, name: string) => void;
 
-const emailListeners: Listener[] = [];
-const addListener = globalThis.addEventListener.bind(globalThis);
-
-globalThis.addEventListener = ((type: string, listener: never, options: never) => {
-  if (type === "email") emailListeners.push(listener);
-  else addListener(type as "fetch", listener, options);
-}) as typeof globalThis.addEventListener;
-
-addListener("fetch", (event) => {
-  if (event.request.headers.has(META_HEADER)) event.respondWith(dispatch(event.request, event, (message) => deliver(message, event)));
-});
-
-async function deliver(message: ForwardableMessage, event: FetchEvent): Promise<void> {
-  if (emailListeners.length === 0) throw new Error(NO_HANDLER);
-  // A listener has no other way to say "not finished" than waitUntil(), so the message is settled when that work is.
-  const work: unknown[] = [];
-  const waitUntil = (promise: Promise<unknown>) => {
-    work.push(promise);
-    event.waitUntil(promise);
-  };
-  for (const listener of emailListeners) work.push(listener({ type: "email", message, waitUntil }));
-  await Promise.all(work);
+/** Gives the script its bindings as globals, runs its top level, and makes a worker of the listeners it has added. */
+export function runScript(source: string, name: string): Handlers {
+  const bindings = env as unknown as Record<string, unknown>;
+  const run = bindings[RUN_SCRIPT] as Run;
+  delete bindings[RUN_SCRIPT];
+  for (const [binding, value] of Object.entries(bindings)) {
+    // Defined and not assigned: a binding may bear the name of a global with a setter, or of one that is read-only.
+    Reflect.defineProperty(globalThis, binding, { value, writable: true, enumerable: true, configurable: true });
+  }
+  run(source, name);
+  return handlersOfListeners();
 }

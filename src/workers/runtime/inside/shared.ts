@@ -19,6 +19,9 @@ export const DISPATCH_HEADER = "x-reelpost-dispatch";
 /** A log line that only makes the tail speak; the server takes it out again. */
 export const TAIL_MARK = "reelpost:tail";
 
+/** The binding by which a script in service-worker format is run; it is gone before the script sees its bindings. */
+export const RUN_SCRIPT = "__reelpost_run_script";
+
 export type WireAttachment = { content?: unknown } & Record<string, unknown>;
 
 /** Makes a builder message fit for JSON: binary attachment content becomes `{ base64 }`. */

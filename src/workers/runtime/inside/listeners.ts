@@ -1,0 +1,124 @@
+// addEventListener("fetch" | "email" | "scheduled") for a script that workerd runs as part of a module worker, where nothing dispatches these
+// events. They are made here and dispatched on the global scope, whose own EventTarget keeps order, `once`, removal, `this` and `target`.
+import type { ForwardableMessage } from "./message.ts";
+
+type Context = Pick<ExecutionContext, "waitUntil" | "passThroughOnException">;
+
+export interface Handlers {
+  fetch?(request: Request, env: unknown, context: Context): Promise<Response>;
+  email?(message: ForwardableMessage, env: unknown, context: Context): Promise<void>;
+  scheduled?(controller: ScheduledController, env: unknown, context: Context): Promise<void>;
+}
+
+type Listener = ((this: unknown, event: Event) => unknown) | { handleEvent(event: Event): unknown };
+type Register = (type: string, listener: Listener, options?: unknown) => void;
+
+type Native = { prototype: object };
+// Taken before the script runs, whose bindings may bear any name.
+const { FetchEvent, ScheduledEvent, ExtendableEvent } = globalThis as unknown as Record<"FetchEvent" | "ScheduledEvent" | "ExtendableEvent", Native>;
+const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEventListener, globalThis.dispatchEvent].map((method: Function) => method.bind(globalThis)) as [Register, Register, (event: Event) => void];
+
+const KINDS = new Set(["fetch", "email", "scheduled"]);
+const heard = new Set<string>();
+const wrappers = new WeakMap<Listener, Listener>();
+/** Of each event that runs: what its listeners returned, and what the last of them threw. */
+const courses = new WeakMap<Event, { results: unknown[]; thrown?: { reason: unknown } }>();
+
+globalThis.addEventListener = ((type: string, listener: Listener, options) => {
+  add(type, KINDS.has(type) ? wrapperOf(listener) : listener, options);
+  heard.add(type);
+}) satisfies Register as typeof globalThis.addEventListener;
+
+globalThis.removeEventListener = ((type: string, listener: Listener, options) =>
+  remove(type, KINDS.has(type) ? wrapperOf(listener) : listener, options)) satisfies Register as typeof globalThis.removeEventListener;
+
+/** dispatchEvent() forgets what a listener returns and, from some compatibility date on, what it throws. */
+function wrapperOf(listener: Listener): Listener {
+  // What is no listener is refused by the EventTarget, in its own words.
+  if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") return listener;
+  const wrapper = wrappers.get(listener) ?? function (this: unknown, event: Event): void {
+    const call = () => (typeof listener === "function" ? listener.call(this, event) : listener.handleEvent(event));
+    const course = courses.get(event);
+    // An event of the script's own making.
+    if (course === undefined) return void call();
+    try {
+      course.results.push(call());
+    } catch (reason) {
+      course.thrown = { reason };
+      event.stopImmediatePropagation();
+    }
+  };
+  wrappers.set(listener, wrapper);
+  return wrapper;
+}
+
+/** An event of the runtime's own class, which no code can construct: `instanceof` holds, and what it can do is what `own` can. */
+function eventOf(type: string, { prototype }: Native, own: object): Event {
+  const event = Object.setPrototypeOf(new Event(type, { cancelable: true }), prototype) as Event;
+  return Object.defineProperties(event, Object.getOwnPropertyDescriptors(own));
+}
+
+/** Runs the listeners; throws what one threw, else returns what they returned. */
+function dispatch(event: Event): unknown[] {
+  const course: { results: unknown[]; thrown?: { reason: unknown } } = { results: [] };
+  courses.set(event, course);
+  send(event);
+  if (course.thrown !== undefined) throw course.thrown.reason;
+  return course.results;
+}
+
+const misused = (message: string) => new DOMException(message, "InvalidStateError");
+
+/**
+ * The first to call respondWith() ends the propagation, as in workerd. An event that nobody answered would there go on to the origin: the
+ * worker is the origin here, and its request would come back to it for ever.
+ */
+async function fetch(request: Request, _env: unknown, context: Context): Promise<Response> {
+  let answer: Promise<Response> | undefined;
+  let over = false;
+  const event = eventOf("fetch", FetchEvent, {
+    request,
+    respondWith(response: unknown) {
+      if (answer !== undefined) throw misused("FetchEvent.respondWith() has already been called; it can only be called once.");
+      if (over) throw misused("Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler.");
+      if (!(response instanceof Response) && typeof (response as PromiseLike<Response> | undefined)?.then !== "function") {
+        throw new TypeError("Failed to execute 'respondWith' on 'FetchEvent': parameter 1 is not of type 'Promise'.");
+      }
+      event.stopImmediatePropagation();
+      answer = Promise.resolve(response as Response);
+    },
+    waitUntil: (work: Promise<unknown>) => context.waitUntil(work),
+    passThroughOnException: () => context.passThroughOnException(),
+  });
+  try {
+    dispatch(event);
+  } finally {
+    over = true;
+  }
+  if (answer === undefined) throw new Error("FetchEvent handler did not call respondWith() before returning, and there is no origin behind this worker that could answer.");
+  return answer;
+}
+
+/** A listener has no other way to say "not finished" than waitUntil() and its promise, so the message is settled when those are. */
+async function email(message: ForwardableMessage, _env: unknown, context: Context): Promise<void> {
+  const work: unknown[] = [];
+  const waitUntil = (promise: Promise<unknown>) => {
+    work.push(promise);
+    context.waitUntil(promise);
+  };
+  work.push(...dispatch(eventOf("email", ExtendableEvent, { message, waitUntil })));
+  while (work.length > 0) await Promise.all(work.splice(0));
+}
+
+async function scheduled(controller: ScheduledController, _env: unknown, context: Context): Promise<void> {
+  const { scheduledTime, cron } = controller;
+  const own = { scheduledTime, cron, noRetry: () => controller.noRetry(), waitUntil: (work: Promise<unknown>) => context.waitUntil(work) };
+  await Promise.all(dispatch(eventOf("scheduled", ScheduledEvent, own)));
+}
+
+/** One handler for each kind of event that something listens to by now. */
+export const handlersOfListeners = (): Handlers => ({
+  ...(heard.has("fetch") && { fetch }),
+  ...(heard.has("email") && { email }),
+  ...(heard.has("scheduled") && { scheduled }),
+});

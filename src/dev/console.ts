@@ -1,4 +1,4 @@
-import type { DevEvent, EmailEvent, Explained, FetchEvent, LogLine, MailAction, Report } from "./events.ts";
+import type { DevEvent, EmailEvent, Explained, FetchEvent, LogLine, MailAction, Report, ScheduledEvent } from "./events.ts";
 import { painter, type Output } from "./output.ts";
 import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
@@ -70,6 +70,12 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
     return lines.join("\n");
   }
 
+  function scheduled(event: ScheduledEvent): string {
+    const { cron, scheduledTime, wallMs, outcome } = event;
+    const head = `${who(event.worker)}${paint("bold", "scheduled")} ${cron === "" ? "" : `"${oneLine(cron)}" `}@ ${scheduledTime.toISOString()} ${paint("dim", formatMs(wallMs))}`;
+    return [head, ...logLines(event.logs), ...event.actions.flatMap((action) => actionLines(action)), ...exceptionLines(event.exceptions), `  ${outcomeWord(outcome)}`].join("\n");
+  }
+
   const outcomeWord = (outcome: EmailEvent["outcome"]) => (outcome === "ok" ? paint("green", "ok") : paint("red", OUTCOMES[outcome]));
 
   return (event) => {
@@ -78,6 +84,8 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
         return email(event);
       case "fetch":
         return fetch(event);
+      case "scheduled":
+        return scheduled(event);
       case "other":
         return [`${who(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`, ...logLines(event.logs), ...exceptionLines(event.exceptions)].join("\n");
       case "sent":

@@ -4,6 +4,7 @@ import type { Invocation, ThrownException } from "../workers/index.ts";
 export type DevEvent =
   | EmailEvent
   | FetchEvent
+  | ScheduledEvent
   | { event: "other"; worker: string; name: string; wallMs: number; outcome: Invocation["outcome"]; logs: LogLine[]; exceptions: Explained[] }
   | SentEvent
   | { event: "refused"; from: string; to: string[]; reason: string }
@@ -55,6 +56,18 @@ export interface FetchEvent {
   method: string;
   url: string;
   status?: number;
+  wallMs: number;
+  outcome: Invocation["outcome"];
+  logs: LogLine[];
+  actions: MailAction[];
+  exceptions: Explained[];
+}
+
+export interface ScheduledEvent {
+  event: "scheduled";
+  worker: string;
+  cron: string;
+  scheduledTime: Date;
   wallMs: number;
   outcome: Invocation["outcome"];
   logs: LogLine[];

@@ -3,10 +3,11 @@ import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../kernel/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { Receive } from "./receive.ts";
+import { SCHEDULED_PATH, runScheduled } from "./scheduled.ts";
 import { noSuchWorker, pickWorker } from "./worker-choice.ts";
 
 interface Options {
-  runtime: Pick<WorkerRuntime, "fetch" | "upgrade">;
+  runtime: Pick<WorkerRuntime, "fetch" | "scheduled" | "upgrade">;
   receive: Receive;
   /** Names, the default first. */
   workers: readonly string[];
@@ -61,6 +62,7 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
     if (path === METRICS_PATH) return void answerMetrics(response).catch((err: unknown) => failed(err, response));
     const why = unavailable(worker);
     if (why !== undefined) return refuse(response, 503, why);
+    if (path === SCHEDULED_PATH) return void runScheduled({ runtime, worker, query, request, response }).catch((err: unknown) => failed(err, response));
     if (!continued) response.writeContinue();
     request.url = choice.url;
     runtime.fetch(worker, request, response).catch((err: unknown) => failed(err, response));

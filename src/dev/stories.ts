@@ -23,7 +23,7 @@ interface Options {
 /** An invocation that has begun and whose record has not come yet. */
 interface Live {
   worker: string;
-  /** What its record will be recognised by: the message's id, or method and URL. */
+  /** What its record will be recognised by: the message's id, method and URL, or schedule. */
   key: string;
   actions: MailAction[];
   warnings: string[];
@@ -109,6 +109,10 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
       const { method, url, status } = event;
       const { actions = [] } = end(worker, fetchKey(method, url)) ?? {};
       report({ event: "fetch", method, url, ...(status !== undefined && { status }), actions, ...common });
+    } else if (event.kind === "scheduled") {
+      const { cron, scheduledTime } = event;
+      const { actions = [] } = end(worker, scheduledKey(event)) ?? {};
+      report({ event: "scheduled", cron, scheduledTime, actions, ...common });
     } else {
       report({ event: "other", name: event.name, ...common });
     }
@@ -135,6 +139,12 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
           },
           () => forget(entry),
         );
+        return answer;
+      },
+      scheduled(name, event) {
+        const entry = begin(name, scheduledKey(event));
+        const answer = runtime.scheduled(name, event);
+        answer.then(() => (entry.over = clock.now()), () => forget(entry));
         return answer;
       },
       upgrade(name, request, socket, head) {
@@ -164,4 +174,5 @@ function ownerOf(entries: Live[], inbound: string | undefined): Live | undefined
 }
 
 const emailKey = (id: InboundMail["id"], to: string) => `${id} ${to}`;
+const scheduledKey = ({ cron, scheduledTime }: { cron: string; scheduledTime: Date }) => `scheduled ${cron} ${scheduledTime.getTime()}`;
 const fetchKey = (method: string, url: string) => `${method} ${url}`;

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { messageOf } from "../../kernel/index.ts";
-import { createHttpClient } from "./http-client.ts";
-import { DISPATCH_HEADER, META_HEADER, META_IN_BODY } from "./inside/shared.ts";
+import { createHttpClient, type Answer as RawAnswer } from "./http-client.ts";
+import { DISPATCH_HEADER, EVENT_HEADER, META_HEADER, META_IN_BODY, type AskedEvent } from "./inside/shared.ts";
 import type { EmailOutcome, InboundMail } from "./port.ts";
 
 /** What the mail entrypoint answers. */
@@ -14,6 +14,10 @@ export type Answer = Omit<EmailOutcome, "ended"> & {
 export interface DispatchClient {
   /** Rejects when there is no answer: the process died or hung up. Resolves with undefined when `wallMs` have passed. */
   send(id: string, token: string, mail: InboundMail, wallMs: number): Promise<Answer | undefined>;
+  /** The same for the scheduled handler and its waitUntil() work. */
+  scheduled(id: string, event: { cron: string; scheduledTime: Date }, wallMs: number): Promise<Answer | undefined>;
+  /** Names of the handlers that the worker exports. */
+  handlers(wallMs: number): Promise<string[]>;
   close(): void;
 }
 
@@ -30,22 +34,36 @@ const asciiJson = (value: unknown) => JSON.stringify(value).replace(/[\u007f-\uf
 export function createDispatchClient({ socketPath, concurrency }: { socketPath: string; concurrency: number }): DispatchClient {
   const client = createHttpClient({ socketPath, maxConnections: concurrency });
 
+  async function exchange<Read>(headers: Record<string, string>, body: Uint8Array, wallMs: number, read: (answer: RawAnswer) => Read): Promise<Read | undefined> {
+    const asked = client.post(headers, body);
+    const tooLate = new Error("too late");
+    const timer = setTimeout(() => asked.abandon(tooLate), wallMs);
+    try {
+      return read(await asked.answer);
+    } catch (err) {
+      if (err === tooLate) return undefined;
+      throw err;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  const ask = (event: AskedEvent) => ({ [EVENT_HEADER]: event });
+
   return {
     async send(id, token, mail, wallMs) {
       const meta = asciiJson({ token, from: mail.from, to: mail.to, rawSize: mail.rawSize, headers: mail.headers, canBeForwarded: mail.canBeForwarded });
       const along = mail.rawSize + meta.length <= ALONG;
       const body = along ? await bytesOf(mail.raw()) : Buffer.from(meta, "latin1");
-      const exchange = client.post({ [DISPATCH_HEADER]: id, [META_HEADER]: along ? meta : META_IN_BODY }, body);
-      const tooLate = new Error("too late");
-      const timer = setTimeout(() => exchange.abandon(tooLate), wallMs);
-      try {
-        return read(await exchange.answer);
-      } catch (err) {
-        if (err === tooLate) return undefined;
-        throw err;
-      } finally {
-        clearTimeout(timer);
-      }
+      return exchange({ [DISPATCH_HEADER]: id, [META_HEADER]: along ? meta : META_IN_BODY }, body, wallMs, readOutcome);
+    },
+    scheduled(id, { cron, scheduledTime }, wallMs) {
+      const meta = asciiJson({ cron, scheduledTime: scheduledTime.getTime() });
+      return exchange({ [DISPATCH_HEADER]: id, ...ask("scheduled"), [META_HEADER]: meta }, NO_BODY, wallMs, readOutcome);
+    },
+    async handlers(wallMs) {
+      const names = await exchange(ask("handlers"), NO_BODY, wallMs, (answer) => readJson<{ handlers: string[] }>(answer).handlers);
+      if (names === undefined) throw new Error(`no answer within ${wallMs} ms`);
+      return names;
     },
     close: () => client.close(),
   };
@@ -53,11 +71,14 @@ export function createDispatchClient({ socketPath, concurrency }: { socketPath: 
 
 const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> => (raw instanceof Readable ? buffer(raw) : raw);
 
-function read({ status, body }: { status: number; body: string }): Answer {
-  // workerd's own 500 says nothing; the reason comes with the tail.
-  if (status !== 200) return { outcome: "exception" };
+const NO_BODY = new Uint8Array();
+
+/** workerd's own 500 says nothing; the reason comes with the tail. */
+const readOutcome = (answer: RawAnswer): Answer => (answer.status === 200 ? readJson<Answer>(answer) : { outcome: "exception" });
+
+function readJson<Read>({ body }: RawAnswer): Read {
   try {
-    return JSON.parse(body) as Answer;
+    return JSON.parse(body) as Read;
   } catch (err) {
     throw new Error(`unreadable answer from the worker: ${messageOf(err)}`, { cause: err });
   }

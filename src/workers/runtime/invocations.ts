@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from "../../kernel/index.ts";
+import type { WorkerScript } from "../scripts/script.ts";
 import type { EmailOutcome, Invocation, Outcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
 import { exceptionsOf, invocationIdOf, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
@@ -41,8 +42,14 @@ interface Pending {
   finish: (record: Invocation) => void;
 }
 
+type Identity = Pick<WorkerScript, "name" | "version" | "account">;
+
+/** Of which worker a record tells. */
+export const identityOf = ({ name, version, account }: Identity): Pick<Invocation, "script" | "version" | "account"> => ({ script: name, version, ...(account !== undefined && { account }) });
+
 /** Joins what the caller saw of an invocation with what workerd's tail says; the tail may come before the answer. */
-export function createInvocations({ script, version, mapStack, emit, clock = systemClock }: { script: string; version: string; mapStack: StackMapper; emit: (invocation: Invocation) => void; clock?: Clock }): Invocations {
+export function createInvocations({ script, mapStack, emit, clock = systemClock }: { script: Identity; mapStack: StackMapper; emit: (invocation: Invocation) => void; clock?: Clock }): Invocations {
+  const identity = identityOf(script);
   const pending = new Map<string, Pending>();
   let counter = 0;
   let holding = 0;
@@ -54,6 +61,8 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
     clearTimeout(entry.timer);
     const { record } = entry;
     if (record.outcome === "ok" && entry.tailOutcome !== undefined) record.outcome = entry.tailOutcome;
+    // Of a scheduled run, waitUntil() work is a part; workerd does not count it into the outcome of what is a request to it.
+    if (record.outcome === "ok" && record.event.kind === "scheduled" && record.exceptions.length > 0) record.outcome = "exception";
     // workerd answers for a handler of its own that failed; only the tail knows why.
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
     emit(record);
@@ -67,7 +76,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
     begin(event, { lingering = false } = {}) {
       const id = (counter++).toString(36);
       const startedAt = clock.now();
-      const record: Invocation = { script, version, event, outcome: "ok", startedAt: new Date(startedAt), wallMs: 0, logs: [], exceptions: [] };
+      const record: Invocation = { ...identity, event, outcome: "ok", startedAt: new Date(startedAt), wallMs: 0, logs: [], exceptions: [] };
       const { promise: ended, resolve: finish } = Promise.withResolvers<Invocation>();
       const entry: Pending = { record, settled: false, tailed: false, lingering, tailOutcome: undefined, timer: undefined, finish };
       pending.set(id, entry);
@@ -94,7 +103,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
         const id = invocationIdOf(item);
         const entry = id === undefined ? undefined : pending.get(id);
         if (entry === undefined) {
-          emit(unannounced(item, script, version, mapStack));
+          emit({ ...identity, ...unannounced(item, mapStack) });
           continue;
         }
         entry.record.logs.push(...logsOf(item, mapStack));
@@ -118,9 +127,7 @@ export function createInvocations({ script, version, mapStack, emit, clock = sys
 }
 
 /** Something ran that no caller of ours started, for example a call between a worker's own entrypoints. */
-const unannounced = (item: TraceItem, script: string, version: string, mapStack: StackMapper): Invocation => ({
-  script,
-  version,
+const unannounced = (item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> => ({
   event: { kind: "other", name: item.entrypoint ?? "default" },
   outcome: outcomeOf(item),
   startedAt: new Date(item.eventTimestamp ?? 0),

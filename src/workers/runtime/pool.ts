@@ -3,6 +3,7 @@ import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
 import { loadInsideModules } from "./inside-modules.ts";
+import { identityOf } from "./invocations.ts";
 import { createLauncher, type Identity } from "./launch.ts";
 import { createLiveMessages } from "./live-messages.ts";
 import type { Invocation, Outcome, WorkerRuntime } from "./port.ts";
@@ -121,24 +122,26 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
   }
 
   function tellUnstarted(name: string, event: Invocation["event"], outcome: Outcome) {
-    machinery.emit({ ...outcome, script: name, version: slots.get(name)?.script.version ?? "", event, startedAt: new Date(clock.now()), wallMs: 0, logs: [], exceptions: [] });
+    machinery.emit({ ...outcome, ...identityOf(slots.get(name)?.script ?? { name, version: "" }), event, startedAt: new Date(clock.now()), wallMs: 0, logs: [], exceptions: [] });
   }
 
   return {
-    deploy: (script, { start = true } = {}) =>
-      inTurn(script.name, async () => {
-        const existing = slots.get(script.name);
+    deploy: (script, { start = true } = {}) => {
+      const key = script.key ?? script.name;
+      return inTurn(key, async () => {
+        const existing = slots.get(key);
         if (existing !== undefined) return existing.swap(script);
         const slot = createSlot(script, { machinery, clock, log, beforeStart });
-        slots.set(script.name, slot);
+        slots.set(key, slot);
         if (!start) return;
         try {
           await slot.process();
         } catch (err) {
-          void dismiss(script.name, slot);
+          void dismiss(key, slot);
           throw err;
         }
-      }),
+      });
+    },
     async remove(name) {
       const slot = slots.get(name);
       if (slot !== undefined) await dismiss(name, slot);
@@ -156,6 +159,17 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
       request.resume();
       response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
       return process;
+    },
+    async scheduled(name, event) {
+      const process = await processOf(name);
+      if ("scheduled" in process) return process.scheduled(event);
+      tellUnstarted(name, { kind: "scheduled", ...event }, process);
+      return process;
+    },
+    async handlers(name) {
+      const slot = slots.get(name);
+      if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
+      return (await slot.process()).handlers();
     },
     upgrade(name, request, socket, head) {
       // Until somebody reads from it, and after.

@@ -3,7 +3,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { BuiltMail, EmailSendResult } from "../ports.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 
-/** Runs deployed scripts in workerd, one process per script, started when first needed. */
+/** Runs deployed scripts in workerd, one process for each key (a script's `key`, else its name), started when first needed. A `name` below is that key. */
 export interface WorkerRuntime {
   /**
    * Makes `script` the running version of its name. Resolves once it answers; the old version finishes what it holds.
@@ -15,6 +15,10 @@ export interface WorkerRuntime {
   email(name: string, mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   /** Passes a request through to the worker's fetch handler; answers 5xx by itself when there is none to ask. Resolves with the outcome when the response has ended. */
   fetch(name: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
+  /** Runs the scheduled handler. Resolves when its waitUntil() work has ended too; never rejects for what the worker's code did. */
+  scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
+  /** Names of the handlers that the worker exports (`fetch`, `email`, `scheduled`, …), as the API lists them; starts it when it rests. */
+  handlers(name: string): Promise<string[]>;
   /** The same for `Upgrade` requests (WebSocket). */
   upgrade(name: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** One record for each finished invocation, logs included, after `waitUntil` work has ended. Returns the unsubscribe function. */
@@ -66,9 +70,12 @@ export interface ThrownException {
 export interface Invocation extends Outcome {
   script: string;
   version: string;
+  /** As in the script. */
+  account?: string;
   event:
     | { kind: "email"; id: string; from: string; to: string; rawSize: number }
-    | { kind: "fetch"; method: string; url: string; status?: number }
+    | { kind: "fetch"; method: string; url: string; headers?: Record<string, string>; status?: number }
+    | { kind: "scheduled"; cron: string; scheduledTime: Date }
     | { kind: "other"; name: string };
   /** The reason a message was refused with, by setReject(). */
   rejected?: string;

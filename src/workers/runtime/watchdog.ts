@@ -7,13 +7,15 @@ export interface RuntimeLimits {
   cpuMs: number;
   /** Milliseconds from the hand-over of a message to its handler's end. */
   emailWallMs: number;
+  /** Milliseconds that a scheduled handler and its waitUntil() work may take. */
+  scheduledWallMs: number;
   /** JavaScript heap of the process, in MiB. */
   heapMb: number;
   /** Resident memory of the process, in MiB: the heap and, beyond it, array buffers and messages in flight. */
   rssMb: number;
 }
 
-export const DEFAULT_LIMITS: RuntimeLimits = { cpuMs: 30_000, emailWallMs: 60_000, heapMb: 128, rssMb: 512 };
+export const DEFAULT_LIMITS: RuntimeLimits = { cpuMs: 30_000, emailWallMs: 60_000, scheduledWallMs: 15 * 60_000, heapMb: 128, rssMb: 512 };
 
 /** One reading of a process, both counted by the kernel. */
 export interface Usage {

@@ -48,6 +48,8 @@ export interface WorkerProcess {
   readonly exited: Promise<void>;
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
+  scheduled(event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
+  handlers(): Promise<string[]>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Resolves when nothing runs but open WebSockets. */
   drained(): Promise<void>;
@@ -66,7 +68,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   const { launcher, folders, inside, services, messages, egress, emit, log } = machinery;
   const limits = { ...machinery.limits, cpuMs: script.limits?.cpuMs ?? machinery.limits.cpuMs };
   const mapStack = createStackMapper(script);
-  const invocations = createInvocations({ script: script.name, version: script.version, mapStack, emit });
+  const invocations = createInvocations({ script, mapStack, emit });
   const running = new Set<{ chargedMs: number }>();
   let lastUsed = performance.now();
   let retired = false;
@@ -138,11 +140,12 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   const { pid } = workerd;
-  async function answerOf(id: string, token: string, mail: InboundMail): Promise<Answer> {
+  /** What comes of a dispatch, however it ends. */
+  async function answerOf(wallMs: number, send: (wallMs: number) => Promise<Answer | undefined>): Promise<Answer> {
     try {
-      const answer = await dispatch.send(id, token, mail, limits.emailWallMs);
+      const answer = await send(wallMs);
       if (answer === undefined) {
-        const message = `Worker exceeded wall time limit of ${limits.emailWallMs} ms.`;
+        const message = `Worker exceeded wall time limit of ${wallMs} ms.`;
         // Where no reading can be taken, nobody sees whether it waits or spins; one that spins would never answer anybody again.
         if (readUsage(pid) === undefined) kill("exceededWallTime", message);
         return { outcome: "exceededWallTime", exception: { name: "Error", message } };
@@ -172,7 +175,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       const invocation = invocations.begin({ kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize });
       const token = messages.open({ mail, actions });
       void invocation.ended.then(() => messages.close(token));
-      const { silent = false, ...answer } = await counted(() => answerOf(invocation.id, token, mail));
+      const { silent = false, ...answer } = await counted(() => answerOf(limits.emailWallMs, (wallMs) => dispatch.send(invocation.id, token, mail, wallMs)));
       invocation.settle(answer, { silent });
       const ended = invocation.ended.then(() => {});
       if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended };
@@ -185,6 +188,14 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       invocation.settle(outcome, { status: response.statusCode });
       return outcome;
     },
+    async scheduled(event) {
+      const invocation = invocations.begin({ kind: "scheduled", ...event });
+      const { silent = false, ...answer } = await counted(() => answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)));
+      invocation.settle(answer, { silent });
+      const { outcome, exception } = await invocation.ended;
+      return { outcome, ...(exception !== undefined && { exception }) };
+    },
+    handlers: () => dispatch.handlers(STARTUP_MS),
     upgrade(request, socket, head) {
       const invocation = invocations.begin({ kind: "fetch", method: "GET", url: request.url ?? "/" }, { lingering: true });
       void passthrough.upgrade(invocation.id, request, socket, head).then((status) => {

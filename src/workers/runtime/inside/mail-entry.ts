@@ -1,26 +1,41 @@
 // The entrypoint that the "mail" socket leads to. It lives in the worker's own isolate, so that a message costs one call, exceptions
 // keep their stacks and setReject() is synchronous. HTTP callers reach the default export and never this class.
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { NO_HANDLER, dispatch, type ForwardableMessage } from "./message.ts";
+import { NO_HANDLER, NO_SCHEDULED_HANDLER, dispatch, dispatchScheduled } from "./message.ts";
+import { EVENT_HEADER, type AskedEvent } from "./shared.ts";
 
-type EmailHandler = (message: unknown, env: unknown, context: ExecutionContext) => unknown;
-type Exported = { email?: EmailHandler } | (new (context: ExecutionContext, env: unknown) => { email?: (message: unknown) => unknown });
+type Name = "email" | "scheduled";
+type Handlers = Record<string, unknown>;
+type Exported = Handlers | (new (context: ExecutionContext, env: unknown) => Handlers);
 
-async function handle(exported: Exported | undefined, message: ForwardableMessage, env: unknown, context: ExecutionContext): Promise<void> {
-  if (typeof exported === "function") {
-    const instance = new exported(context, env);
-    if (typeof instance.email !== "function") throw new Error(NO_HANDLER);
-    await instance.email(message);
-  } else {
-    if (typeof exported?.email !== "function") throw new Error(NO_HANDLER);
-    await exported.email(message, env, context);
-  }
+async function handle(exported: Exported | undefined, name: Name, event: unknown, env: unknown, context: ExecutionContext): Promise<void> {
+  const isClass = typeof exported === "function";
+  const target = (isClass ? new exported(context, env) : exported) as Record<Name, Function> | undefined;
+  if (typeof target?.[name] !== "function") throw new Error(name === "email" ? NO_HANDLER : NO_SCHEDULED_HANDLER);
+  await (isClass ? target[name](event) : target[name](event, env, context));
+}
+
+/** What the hosted service lists as handlers. */
+const KNOWN = ["fetch", "email", "scheduled", "queue", "tail", "tailStream", "trace", "alarm", "test"];
+
+/** A class's handlers are methods, its parents' included; what WorkerEntrypoint itself brings is nobody's handler. */
+function namesOf(exported: Exported | undefined): string[] {
+  const target = (typeof exported === "function" ? exported.prototype : exported) as Handlers | undefined;
+  return KNOWN.filter((name) => typeof target?.[name] === "function");
 }
 
 /** Makes the class that is exported beside the user's own exports. */
 export const mailEntrypoint = (exported: Exported | undefined, options: { alwaysTail: boolean }) =>
   class extends WorkerEntrypoint {
-    override fetch(request: Request): Promise<Response> {
-      return dispatch(request, this.ctx, (message) => handle(exported, message, this.env, this.ctx), options);
+    override async fetch(request: Request): Promise<Response> {
+      const run = (name: Name) => (event: unknown) => handle(exported, name, event, this.env, this.ctx);
+      switch (request.headers.get(EVENT_HEADER) as AskedEvent | null) {
+        case "handlers":
+          return Response.json({ handlers: namesOf(exported) });
+        case "scheduled":
+          return dispatchScheduled(request, this.ctx, run("scheduled"), options);
+        case null:
+          return dispatch(request, this.ctx, run("email"), options);
+      }
     }
   };

@@ -1,4 +1,4 @@
-// A message as the email handler sees it, and the call that hands it over. Shared by both script formats.
+// A message as the email handler sees it, and the call that hands it over.
 import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
 
 // Taken before the user's modules run: a worker that replaces globalThis.fetch does not break its own mail.
@@ -106,32 +106,51 @@ for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const)
   };
 }
 
-function listenTo(context: Pick<ExecutionContext, "waitUntil">): void {
+type Context = Pick<ExecutionContext, "waitUntil">;
+
+function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () => {}): void {
   const waitUntil = context.waitUntil.bind(context);
   context.waitUntil = (work) => {
     sounds++;
+    hear(work);
     waitUntil(work);
   };
 }
 
-/**
- * Runs the handler on one message and says how it went. `silent` promises that no tail will follow, which holds when nothing at all was
- * heard meanwhile; otherwise a mark in the log makes sure that one does.
- */
-export async function dispatch(request: Request, context: Pick<ExecutionContext, "waitUntil">, handle: (message: ForwardableMessage) => unknown, { alwaysTail = false } = {}): Promise<Response> {
+/** Runs the handler on one message and says how it went. */
+export async function dispatch(request: Request, context: Context, handle: (message: ForwardableMessage) => unknown, { alwaysTail = false } = {}): Promise<Response> {
   const verdict: Verdict = {};
   const before = sounds;
   listenTo(context);
-  const answer = await run(request, verdict, handle);
-  const silent = sounds === before && !alwaysTail;
-  if (!silent) debug(TAIL_MARK);
-  return Response.json({ ...answer, silent, rejected: verdict.rejected });
-}
-
-async function run(request: Request, verdict: Verdict, handle: (message: ForwardableMessage) => unknown): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
-  try {
+  const answer = await run(async () => {
     const { meta, raw } = await open(request);
     await handle(new ForwardableMessage(meta, raw, verdict));
+  });
+  return answerWith({ ...answer, rejected: verdict.rejected }, before, alwaysTail);
+}
+
+/** The same for the scheduled handler, whose run is over when its waitUntil() work is: what fails there is told by the tail. */
+export async function dispatchScheduled(request: Request, context: Context, handle: (controller: ScheduledController) => unknown, { alwaysTail = false } = {}): Promise<Response> {
+  const work: Promise<unknown>[] = [];
+  const before = sounds;
+  listenTo(context, (promise) => void work.push(promise));
+  const { cron, scheduledTime } = JSON.parse(request.headers.get(META_HEADER)!) as { cron: string; scheduledTime: number };
+  // Nothing is tried again, so there is nothing that noRetry() could stop.
+  const answer = await run(() => handle({ type: "scheduled", cron, scheduledTime, noRetry: () => {} } as ScheduledController));
+  while (work.length > 0) await Promise.allSettled(work.splice(0));
+  return answerWith(answer, before, alwaysTail);
+}
+
+/** `silent` promises that no tail will follow, which holds when nothing at all was heard meanwhile; otherwise a mark in the log makes sure that one does. */
+function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
+  const silent = sounds === before && !alwaysTail;
+  if (!silent) debug(TAIL_MARK);
+  return Response.json({ ...answer, silent });
+}
+
+async function run(handle: () => unknown): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
+  try {
+    await handle();
     return { outcome: "ok" };
   } catch (thrown) {
     return { outcome: "exception", exception: describe(thrown) };
@@ -139,6 +158,7 @@ async function run(request: Request, verdict: Verdict, handle: (message: Forward
 }
 
 export const NO_HANDLER = "Handler does not export an email() function";
+export const NO_SCHEDULED_HANDLER = "Handler does not export a scheduled() function";
 
 function describe(thrown: unknown): { name: string; message: string; stack?: string } {
   const cut = (text: unknown) => String(text).slice(0, LONGEST_TEXT);

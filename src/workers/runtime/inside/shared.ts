@@ -13,6 +13,10 @@ export const ACTIONS_HOST = "actions.reelpost.internal";
 export const META_HEADER = "x-reelpost-meta";
 export const META_IN_BODY = "body";
 
+/** What the mail socket is asked for, when it is not to handle a message. */
+export const EVENT_HEADER = "x-reelpost-event";
+export type AskedEvent = "scheduled" | "handlers";
+
 /** Names the invocation. The tail worker tells messages from requests by it. */
 export const DISPATCH_HEADER = "x-reelpost-dispatch";
 

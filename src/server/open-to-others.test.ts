@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UserError } from "../kernel/index.ts";
+import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
+import { refuseUnprepared } from "./open-to-others.ts";
+
+const KEY = Buffer.alloc(32).toString("base64");
+const TOKEN = "t".repeat(32);
+const refusal = (host: string, input: SettingsInput, begun = false) => {
+  try {
+    refuseUnprepared(["127.0.0.1", host], settingsSchema.parse(input), begun);
+    return undefined;
+  } catch (thrown) {
+    assert.ok(thrown instanceof UserError);
+    return `${thrown.message} ${thrown.fix}`;
+  }
+};
+
+test("on loopback nothing needs to be configured", () => {
+  for (const host of ["127.0.0.1", "127.3.2.1", "::1", "localhost"]) assert.equal(refusal(host, {}), undefined);
+});
+
+test("elsewhere a key for the secrets and a first token are wanted", () => {
+  assert.match(refusal("0.0.0.0", {})!, /0\.0\.0\.0 .*no key .*REELPOST_SECRETS_KEY/);
+  assert.match(refusal("::", { secrets: { key: KEY } })!, /no API token yet.*REELPOST_API_TOKEN/);
+  assert.match(refusal("192.0.2.1", { secrets: { key: KEY }, api: { token: "short" } })!, /fewer than 32/);
+  assert.equal(refusal("192.0.2.1", { secrets: { key: KEY }, api: { token: TOKEN } }), undefined);
+  assert.equal(refusal("192.0.2.1", { secrets: { key_file: "/etc/key" } }, true), undefined);
+});

@@ -37,7 +37,8 @@ function relaunch() {
   const node = packagedNode();
   if (node === undefined) return fail("it needs Node " + WANTED + " or newer, this is " + process.version + ", and the package `node` is not installed", "run `npm install` with install scripts allowed, or use Node " + WANTED);
   const { spawn } = require("node:child_process");
-  const child = spawn(node, [__filename, ...process.argv.slice(2)], { stdio: "inherit", env: Object.assign({}, process.env, { [GUARD]: "1" }) });
+  const env = Object.assign({}, process.env, { [GUARD]: "1" });
+  const child = spawn(node, [__filename, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", ...handedOver(env)], env });
   child.on("error", (error) => fail("the packaged Node cannot be run: " + error.message, "use Node " + WANTED + " or newer"));
   // A terminal sends Ctrl-C to both processes; the child decides what comes of it. A signal sent to this process alone is passed on.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
@@ -55,6 +56,13 @@ function relaunch() {
 function endAs(signal) {
   process.exitCode = 128 + (constants.signals[signal] || 0);
   process.kill(process.pid, signal);
+}
+
+/** Sockets of a service manager (sd_listen_fds(3)) are this process's until it passes them on. */
+function handedOver(env) {
+  if (Number(env.LISTEN_PID) !== process.pid) return [];
+  delete env.LISTEN_PID;
+  return Array.from({ length: Number(env.LISTEN_FDS) || 0 }, (_, index) => 3 + index);
 }
 
 function packagedNode() {

@@ -12,13 +12,15 @@ import { createSweep, type Swept, type SweepOptions } from "./sweep.ts";
 export interface KvStore {
   get(namespace: string, key: string): Promise<KvEntry | undefined>;
   /** Whole values of up to 100 keys, at most 25 MiB together. Absent keys are left out. */
-  getMany(namespace: string, keys: string[]): Promise<Map<string, { value: Buffer; metadata: string | undefined }>>;
+  getMany(namespace: string, keys: string[]): Promise<Map<string, KvWhole>>;
   /** Resolves when it is on the disk. */
   put(namespace: string, key: string, value: Uint8Array | AsyncIterable<Uint8Array>, options?: KvPutOptions): Promise<void>;
   /** Resolves when it is on the disk. An absent key is fine. */
   delete(namespace: string, key: string): Promise<void>;
   /** Keys in the order of their UTF-8 bytes. */
   list(namespace: string, options?: KvListOptions): Promise<KvPage>;
+  /** Removes up to `limit` keys, whichever they are; resolves with how many there were. */
+  clear(namespace: string, limit: number): Promise<number>;
   /** Removes what has expired and what a crash left behind, a bounded piece per call. */
   sweep(options?: SweepOptions): Promise<Swept>;
   /** Resolves when nothing is being deleted in the background. */
@@ -34,6 +36,8 @@ export interface KvEntry {
   /** Epoch seconds. */
   expiration: number | undefined;
 }
+
+export type KvWhole = Omit<KvEntry, "value" | "size"> & { value: Buffer };
 
 export interface KvPutOptions {
   /** JSON, at most 1024 bytes. */
@@ -99,10 +103,10 @@ export function createKvStore({ db, objects, clock = systemClock, ids = randomId
     const rows = await table.getMany(namespace, [...new Set(keys)].map(keyBytes), clock.now());
     const total = rows.reduce((sum, { size }) => sum + size, 0);
     if (total > kvLimits.bulkBytes) throw kvErrors.bulkTooLarge({ megabytes: kvLimits.bulkBytes / 1024 / 1024 });
-    const found = new Map<string, { value: Buffer; metadata: string | undefined }>();
+    const found = new Map<string, KvWhole>();
     for (const row of rows) {
-      const entry = row.objectKey === null ? { value: row.value!, metadata: row.metadata ?? undefined } : await load(namespace, row.key);
-      if (entry) found.set(row.key.toString(), { value: await wholeOf(entry.value), metadata: entry.metadata });
+      const entry = row.objectKey === null ? { value: row.value!, metadata: row.metadata ?? undefined, expiration: toSeconds(row.expiresAt) } : await load(namespace, row.key);
+      if (entry) found.set(row.key.toString(), { value: await wholeOf(entry.value), metadata: entry.metadata, expiration: entry.expiration });
     }
     return found;
   }
@@ -125,6 +129,11 @@ export function createKvStore({ db, objects, clock = systemClock, ids = randomId
       if (objectKey !== undefined) large.remove([objectKey]);
     },
     list,
+    async clear(namespace, limit) {
+      const { count, objects: garbage } = await table.deleteSome(namespace, limit);
+      large.remove(garbage);
+      return count;
+    },
     sweep,
     close: () => large.settled(),
   };

@@ -1,5 +1,7 @@
-import { sql, type Compilable, type CompiledQuery, type Kysely } from "kysely";
+import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../../store/index.ts";
+import { namespaceMigration } from "./namespaces-table.ts";
+import { prepared } from "../prepared-query.ts";
 
 /**
  * Keys are stored as their UTF-8 bytes: that is the order in which they are listed, it is the same on both engines without a collation,
@@ -44,6 +46,7 @@ export const kvMigrations: Migration[] = [
       await db.schema.createIndex("kv_entries_object").on("kv_entries").column("object_key").where(sql.ref("object_key"), "is not", null).execute();
     },
   },
+  namespaceMigration,
 ];
 
 export interface KvRow {
@@ -70,6 +73,8 @@ export interface KvTable {
   list(namespace: string, range: { from: Buffer; to: Buffer | undefined }, limit: number, now: number): Promise<KvKey[]>;
   /** Removes up to `limit` expired rows: how many, and their objects. */
   deleteExpired(now: number, limit: number): Promise<{ count: number; objects: string[] }>;
+  /** Removes up to `limit` rows of a namespace, expired ones too: how many, and their objects. */
+  deleteSome(namespace: string, limit: number): Promise<{ count: number; objects: string[] }>;
   /** Which of these objects a row points to. */
   referenced(objectKeys: string[]): Promise<Set<string>>;
 }
@@ -126,6 +131,14 @@ export function createKvTable(db: Db): KvTable {
       );
       return { count: rows.length, objects: rows.flatMap(({ object_key }) => object_key ?? []) };
     },
+    async deleteSome(namespace, limit) {
+      const { rows } = await db.write(
+        tables.deleteFrom("kv_entries").where("namespace_id", "=", namespace)
+          .where("key", "in", (query) => query.selectFrom("kv_entries").select("key").where("namespace_id", "=", namespace).orderBy("key").limit(limit))
+          .returning("object_key"),
+      );
+      return { count: rows.length, objects: rows.flatMap(({ object_key }) => object_key ?? []) };
+    },
     async referenced(objectKeys) {
       if (objectKeys.length === 0) return new Set();
       const rows = await tables.selectFrom("kv_entries").select("object_key").where("object_key", "in", objectKeys).execute();
@@ -148,15 +161,3 @@ const fromRow = (row: KvTables["kv_entries"]): KvRow => ({
   objectKey: row.object_key,
   value: row.value,
 });
-
-/**
- * Compiles a query once, with a marker in the place of each argument; running it only puts the arguments there.
- * To build and compile one takes Kysely longer than SQLite needs to run it.
- */
-function prepared<Row>(build: (arg: <Value>(name: string) => Value) => Compilable<Row>): (values: Record<string, unknown>) => Compilable<Row> {
-  const compiled = build(<Value>(name: string) => ({ marker: name }) as Value).compile();
-  const names = compiled.parameters.map((parameter) => (parameter as { marker?: string } | null)?.marker);
-  return (values) => ({
-    compile: (): CompiledQuery<Row> => ({ ...compiled, parameters: names.map((name, i) => (name === undefined ? compiled.parameters[i] : values[name])) }),
-  });
-}

@@ -140,7 +140,7 @@ export function kvConformance(engine: TestEngine): void {
       await put("large", large);
       const found = await kv.getMany(namespace, ["large", "absent", "a", "a"]);
       assert.deepEqual([...found.keys()].sort(), ["a", "large"]);
-      assert.deepEqual([found.get("a"), found.get("large")], [{ value: Buffer.from("1"), metadata: "[1]" }, { value: large, metadata: undefined }]);
+      assert.deepEqual([found.get("a"), found.get("large")], [{ value: Buffer.from("1"), metadata: "[1]", expiration: undefined }, { value: large, metadata: undefined, expiration: undefined }]);
       await assert.rejects(kv.getMany(namespace, Array(101).fill("a")), refused("You can request a maximum of 100 keys"));
     });
 

@@ -12,6 +12,13 @@ export const kvLimits = {
   bulkKeys: 100,
   /** Bytes of all values of one bulk get. */
   bulkBytes: 25 * 1024 * 1024,
+  /** Pairs or keys of one bulk write or delete over the API. */
+  bulkPairs: 10_000,
+  /** Bytes of one bulk write as JSON. */
+  bulkRequestBytes: 100 * 1024 * 1024,
+  titleLength: 512,
+  /** Of one account. */
+  namespaces: 1000,
 };
 
 /**

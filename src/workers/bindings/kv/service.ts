@@ -4,14 +4,19 @@ import { silentLog, systemClock, UserError } from "../../../kernel/index.ts";
 import type { Binding } from "../../scripts/script.ts";
 import { drain, readBody } from "../body.ts";
 import type { BindingService } from "../service.ts";
+import { createKvBulk, type KvBulk } from "./bulk.ts";
 import { checkCacheTtl, checkLimit, checkMetadata, expiryOf, keyBytes } from "./checks.ts";
 import { kvErrors } from "./errors.ts";
 import { createKvStore, type KvStore, type KvStoreOptions } from "./kv-store.ts";
 import { INLINE_BYTES, kvLimits } from "./limits.ts";
+import { createKvNamespaces, type KvNamespaces, type KvNamespacesOptions } from "./namespaces.ts";
 
 export interface KvService extends BindingService<Extract<Binding, { type: "kv_namespace" }>> {
   /** The same namespaces for everyone else. */
   readonly store: KvStore;
+  /** The namespaces of accounts. A worker of an account reaches only what is listed there; one without (`reelpost dev`) needs no creating. */
+  readonly namespaces: KvNamespaces;
+  readonly bulk: KvBulk;
 }
 
 /** Keys of 512 bytes that JSON writes as six each, and what goes around them. */
@@ -20,8 +25,9 @@ const MAX_BULK_REQUEST = 1024 * 1024;
 const MAX_DRAIN = 1024 ** 3;
 
 /** The KV binding as workerd speaks it (src/workerd/api/kv.c++): a key is the path, options are the query, metadata is a header. */
-export function createKvService(options: KvStoreOptions): KvService {
+export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptions, "maxNamespaces">): KvService {
   const store = createKvStore(options);
+  const namespaces = createKvNamespaces({ ...options, store });
   const { clock = systemClock, log = silentLog } = options;
 
   async function answer(request: IncomingMessage, response: ServerResponse, namespace: string): Promise<void> {
@@ -92,8 +98,11 @@ export function createKvService(options: KvStoreOptions): KvService {
 
   return {
     store,
+    namespaces,
+    bulk: createKvBulk({ store, clock, log }),
     async handle(request, response, { script, binding }) {
       try {
+        if (script.account !== undefined && !(await namespaces.isLive(script.account, binding.namespace_id))) throw kvErrors.namespaceGone();
         await answer(request, response, binding.namespace_id);
       } catch (error) {
         if (response.headersSent) return void response.destroy();

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { namespacesConformance } from "./namespaces.conformance.ts";
+
+onEveryDatabase(namespacesConformance);

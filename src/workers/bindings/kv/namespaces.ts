@@ -1,0 +1,143 @@
+import { messageOf, randomIds, silentLog, systemClock, type Clock, type Ids, type Log, type Page, type PageRequest } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import { kvErrors } from "./errors.ts";
+import type { KvStore } from "./kv-store.ts";
+import { kvLimits } from "./limits.ts";
+import { createNamespaceTable, type NamespaceOrder } from "./namespaces-table.ts";
+import { createRecentlySeen } from "../recently-seen.ts";
+
+/** The KV namespaces of accounts. Refusals are UserErrors of `kvErrors`; what resolves is on the disk. */
+export interface KvNamespaces {
+  /** Throws titleTaken, badTitle, tooManyNamespaces. */
+  create(account: string, title: string): Promise<KvNamespace>;
+  list(account: string, page: PageRequest, order?: NamespaceOrder): Promise<Page<KvNamespace>>;
+  get(account: string, id: string): Promise<KvNamespace | undefined>;
+  /** Throws namespaceNotFound, titleTaken, badTitle. */
+  rename(account: string, id: string, title: string): Promise<KvNamespace>;
+  /** Resolves when the namespace is gone for everybody; its entries go behind the answer, and `sweep()` goes on with them after a crash. Throws namespaceNotFound. */
+  delete(account: string, id: string): Promise<void>;
+  /** For what binds to it. */
+  exists(account: string, id: string): Promise<boolean>;
+  /** As exists() for a worker that was bound to it: asked on every call, so a deletion on another machine may be seen some seconds late. */
+  isLive(account: string, id: string): boolean | Promise<boolean>;
+  /** Removes entries of deleted namespaces, all of them. Call it at the start and now and then. */
+  sweep(): Promise<void>;
+  /** Stops removing, between two pieces. */
+  close(): Promise<void>;
+}
+
+export interface KvNamespace {
+  /** 32 hex digits. */
+  id: string;
+  title: string;
+  createdAt: Date;
+}
+
+export interface KvNamespacesOptions {
+  db: Db;
+  store: KvStore;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  /** Of one account. Default 1000. */
+  maxNamespaces?: number;
+}
+
+/** Rows of one delete: short enough that other writes do not wait for long. */
+const PIECE = 500;
+/** Deleted namespaces read at once. */
+const BATCH = 100;
+/** A deleted namespace is looked at again for this long: another machine's worker may have been writing to it. */
+const REMEMBERED_MS = 3600_000;
+
+export function createKvNamespaces({ db, store, clock = systemClock, ids = randomIds, log = silentLog, maxNamespaces = kvLimits.namespaces }: KvNamespacesOptions): KvNamespaces {
+  const table = createNamespaceTable(db);
+  const live = createRecentlySeen<string>(clock);
+  let removing: Promise<void> | undefined;
+  let again = false;
+  let closed = false;
+
+  async function get(account: string, id: string): Promise<KvNamespace | undefined> {
+    const row = await table.find(id);
+    return row?.account === account ? { id, title: row.title, createdAt: new Date(row.createdAt) } : undefined;
+  }
+
+  async function check(account: string, id: string): Promise<boolean> {
+    const found = (await table.find(id))?.account === account;
+    if (found) live.add(id, account);
+    return found;
+  }
+
+  /** One at a time; who asks meanwhile is served by the round after. */
+  function sweep(): Promise<void> {
+    if (removing) {
+      again = true;
+      return removing;
+    }
+    return (removing = removeAll().finally(() => (removing = undefined)));
+  }
+
+  async function removeAll(): Promise<void> {
+    do {
+      again = false;
+      let after: { id: string; at: number } | undefined;
+      for (;;) {
+        const batch = await table.removed(after, BATCH);
+        for (const { id, at } of batch) {
+          while (!closed && (await store.clear(id, PIECE)) === PIECE);
+          if (closed) return;
+          if (at < clock.now() - REMEMBERED_MS) await table.forget(id);
+        }
+        if (batch.length < BATCH) break;
+        after = batch.at(-1);
+      }
+    } while (again);
+  }
+
+  return {
+    async create(account, title) {
+      checkTitle(title);
+      const row = { id: ids.hex(), account, title, createdAt: clock.now() };
+      const outcome = await table.create(row, maxNamespaces);
+      if (outcome === "title taken") throw kvErrors.titleTaken({ title: JSON.stringify(title) });
+      if (outcome === "too many") throw kvErrors.tooManyNamespaces({ limit: maxNamespaces });
+      return { id: row.id, title, createdAt: new Date(row.createdAt) };
+    },
+
+    async list(account, page, order = { by: "title", direction: "asc" }) {
+      const rows = await table.page(account, order, page);
+      return { items: rows.map(({ id, title, createdAt }) => ({ id, title, createdAt: new Date(createdAt) })), total: await table.count(account) };
+    },
+
+    get,
+
+    async rename(account, id, title) {
+      checkTitle(title);
+      const outcome = await table.rename(account, id, title);
+      if (outcome === "title taken") throw kvErrors.titleTaken({ title: JSON.stringify(title) });
+      const renamed = outcome ? await get(account, id) : undefined;
+      if (!renamed) throw kvErrors.namespaceNotFound();
+      return renamed;
+    },
+
+    async delete(account, id) {
+      if (!(await table.markRemoved(account, id, clock.now()))) throw kvErrors.namespaceNotFound();
+      live.delete(id);
+      sweep().catch((err: unknown) => log.warn({ namespace: id, reason: messageOf(err) }, "kv: entries of a deleted namespace are left to the sweep"));
+    },
+
+    exists: async (account, id) => (await get(account, id)) !== undefined,
+    isLive: (account, id) => live.get(id) === account || check(account, id),
+    sweep,
+    async close() {
+      closed = true;
+      await removing?.catch(() => {});
+    },
+  };
+}
+
+/** U+0000 is refused because PostgreSQL cannot hold it, half a surrogate pair because UTF-8 cannot. */
+function checkTitle(title: string): void {
+  // oxlint-disable-next-line no-control-regex
+  if (title.trim() === "" || [...title].length > kvLimits.titleLength || /[\0-\u001f\u007f]/.test(title) || !title.isWellFormed()) throw kvErrors.badTitle({ limit: kvLimits.titleLength });
+}

@@ -60,9 +60,9 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
     }
     if (path === HEALTH_PATH) return answerHealth(response);
     if (path === METRICS_PATH) return void answerMetrics(response).catch((err: unknown) => failed(err, response));
+    if (path === SCHEDULED_PATH) return void runScheduled({ runtime, worker, workers, unavailable, query, request, response }).catch((err: unknown) => failed(err, response));
     const why = unavailable(worker);
     if (why !== undefined) return refuse(response, 503, why);
-    if (path === SCHEDULED_PATH) return void runScheduled({ runtime, worker, query, request, response }).catch((err: unknown) => failed(err, response));
     if (!continued) response.writeContinue();
     request.url = choice.url;
     runtime.fetch(worker, request, response).catch((err: unknown) => failed(err, response));

@@ -9,6 +9,10 @@ export { DEV_EGRESS, SERVE_EGRESS, type EgressPolicy } from "./runtime/egress/po
 export { DEFAULT_LIMITS, type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
 export { createD1Databases, createD1Service, d1Limits, type D1Databases, type D1Limits } from "./bindings/d1/index.ts";
-export { createKvService, kvMigrations, type KvService } from "./bindings/kv/index.ts";
-export { createR2Service, r2Migrations, type R2Service } from "./bindings/r2/index.ts";
+export { createKvService, expiryOf, keyBytes, kvErrors, kvLimits, kvMigrations, type BulkPair, type KvBulk, type KvEntry, type KvNamespace, type KvNamespaces, type KvService, type KvStore } from "./bindings/kv/index.ts";
+export {
+  createR2Service, holds as r2ConditionsHold, jurisdictions as r2Jurisdictions, locations as r2Locations, r2Errors, r2Migrations,
+  type Conditions as R2Conditions, type Etag as R2Etag, type ListedObject as R2ListedObject, type Metadata as R2Metadata, type R2Bucket, type R2BucketList, type R2Buckets, type R2Object, type R2Service,
+  type StorageClass as R2StorageClass,
+} from "./bindings/r2/index.ts";
 export * from "./project/index.ts";

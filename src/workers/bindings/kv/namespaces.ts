@@ -55,7 +55,7 @@ export function createKvNamespaces({ db, store, clock = systemClock, ids = rando
   const live = createRecentlySeen<string>(clock);
   let removing: Promise<void> | undefined;
   let again = false;
-  let closed = false;
+  const closing = new AbortController();
 
   async function get(account: string, id: string): Promise<KvNamespace | undefined> {
     const row = await table.find(id);
@@ -84,8 +84,8 @@ export function createKvNamespaces({ db, store, clock = systemClock, ids = rando
       for (;;) {
         const batch = await table.removed(after, BATCH);
         for (const { id, at } of batch) {
-          while (!closed && (await store.clear(id, PIECE)) === PIECE);
-          if (closed) return;
+          while (!closing.signal.aborted && (await store.clear(id, PIECE)) === PIECE);
+          if (closing.signal.aborted) return;
           if (at < clock.now() - REMEMBERED_MS) await table.forget(id);
         }
         if (batch.length < BATCH) break;
@@ -130,7 +130,7 @@ export function createKvNamespaces({ db, store, clock = systemClock, ids = rando
     isLive: (account, id) => live.get(id) === account || check(account, id),
     sweep,
     async close() {
-      closed = true;
+      closing.abort();
       await removing?.catch(() => {});
     },
   };

@@ -1,6 +1,7 @@
 import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../../store/index.ts";
 import { inBatches, tombstone, type Removed } from "./removed-table.ts";
+import { bucketMigration } from "./bucket-table.ts";
 import type { ObjectRow, R2Tables } from "./schema.ts";
 
 export const r2Migrations: Migration[] = [
@@ -57,6 +58,7 @@ export const r2Migrations: Migration[] = [
       await db.schema.createIndex("r2_removed_owner").on("r2_removed").columns(["owner", "blob"]).execute();
     },
   },
+  bucketMigration,
 ];
 
 /** Where in the keys of a bucket a page begins and before which key it ends (undefined: the end of the bucket). */

@@ -13,7 +13,7 @@ import { createLog } from "../../../kernel/index.ts";
 import { migrate, openFsObjects, openSqlite, type Db, type ObjectStore } from "../../../store/index.ts";
 import type { WorkerScript } from "../../scripts/script.ts";
 import { r2Migrations } from "./r2-table.ts";
-import { createR2Service } from "./service.ts";
+import { createR2Service, type R2Service } from "./service.ts";
 
 interface Answer {
   status: number | undefined;
@@ -26,6 +26,8 @@ describe("the R2 binding's protocol", () => {
   let folder: string;
   let db: Db;
   let server: Server;
+  let service: R2Service;
+  let script = {} as WorkerScript;
   let failing = false;
   const logged: string[] = [];
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -36,9 +38,9 @@ describe("the R2 binding's protocol", () => {
     await migrate(db, r2Migrations);
     const objects = await openFsObjects({ folder: join(folder, "objects") });
     const log = createLog({ destination: { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream });
-    const service = createR2Service({ db, objects: breakable(objects, () => failing), log });
+    service = createR2Service({ db, objects: breakable(objects, () => failing), log });
     server = createServer({ maxHeaderSize: 64 * 1024 }, (request, response) =>
-      void service.handle(request, response, { script: {} as WorkerScript, binding: { type: "r2_bucket", name: "B", bucket_name: "bucket" } })).listen(0, "127.0.0.1");
+      void service.handle(request, response, { script, binding: { type: "r2_bucket", name: "B", bucket_name: "bucket" } })).listen(0, "127.0.0.1");
     await once(server, "listening");
   });
   after(async () => {
@@ -88,6 +90,25 @@ describe("the R2 binding's protocol", () => {
     await put({ method: "put", object: "key" }, "value");
     const { status, error, metadata, bytes } = await get({ method: "get", object: "key", onlyIf: { etagDoesNotMatch: [{ type: "wildcard" }] } });
     assert.deepEqual([status, error?.v4code, JSON.parse(metadata).name, bytes], [412, 10031, "key", ""]);
+  });
+
+  test("a worker of an account reaches the account's bucket of that name, and none that is not there", async () => {
+    const account = "a".repeat(32);
+    script = { account } as WorkerScript;
+    try {
+      const absent = await put({ method: "put", object: "key" }, "value");
+      assert.deepEqual([absent.status, absent.error?.v4code], [404, 10006]);
+      assert.equal((await get({ method: "list" })).error?.v4code, 10006);
+      const { id } = await service.bucketList.create(account, "bucket", { storageClass: "InfrequentAccess" });
+      assert.equal(JSON.parse((await put({ method: "put", object: "key" }, "value")).metadata).storageClass, "InfrequentAccess");
+      assert.equal(JSON.parse((await put({ method: "put", object: "other", storageClass: "Standard" }, "value")).metadata).storageClass, "Standard");
+      assert.equal((await service.buckets.list(id)).objects.length, 2);
+      assert.equal((await get({ method: "get", object: "key" })).bytes, "value");
+      script = { account: "b".repeat(32) } as WorkerScript;
+      assert.equal((await get({ method: "get", object: "key" })).error?.v4code, 10006);
+    } finally {
+      script = {} as WorkerScript;
+    }
   });
 
   test("nonsense is refused by name", async () => {

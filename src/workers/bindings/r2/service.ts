@@ -2,16 +2,20 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { UserError, silentLog, type Log } from "../../../kernel/index.ts";
 import { isStoreError } from "../../../store/index.ts";
-import type { Binding } from "../../scripts/script.ts";
+import type { Binding, WorkerScript } from "../../scripts/script.ts";
 import type { BindingService } from "../service.ts";
+import { createR2BucketList, type R2BucketList } from "./bucket-list.ts";
 import { createR2Buckets, type R2Buckets, type R2Options } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
+import type { StorageClass } from "./object.ts";
 import { createRequestBody, type RequestBody } from "./request-body.ts";
 import { encodeObject, encodePage, metadataOf, parseRequest, rangeOf, type R2Request, type RequestOf } from "./wire.ts";
 
 export interface R2Service extends BindingService<Extract<Binding, { type: "r2_bucket" }>> {
   /** The same buckets for everyone else. */
   readonly buckets: R2Buckets;
+  /** The buckets of accounts. A worker of an account reaches only what is listed there; one without (`reelpost dev`) needs no creating. */
+  readonly bucketList: R2BucketList;
 }
 
 /** A thousand keys to delete, each of 1024 bytes that JSON writes as six, stay below. */
@@ -24,15 +28,23 @@ const SMALL = 64 * 1024;
 /** The R2 binding as workerd speaks it (r2-rpc.c++): reads are GET with the request in a header, the rest is PUT with it before the bytes. */
 export function createR2Service(options: R2Options): R2Service {
   const buckets = createR2Buckets(options);
+  const bucketList = createR2BucketList({ ...options, buckets });
   const log = options.log ?? silentLog;
+
+  async function placeOf({ account }: WorkerScript, name: string): Promise<Place> {
+    if (account === undefined) return { bucket: name };
+    const { id, storageClass } = await bucketList.resolve(account, name);
+    return { bucket: id, storageClass, confirm: () => bucketList.confirm(id) };
+  }
 
   return {
     buckets,
-    async handle(request, response, { binding }) {
+    bucketList,
+    async handle(request, response, { script, binding }) {
       const bucket = binding.bucket_name;
       try {
-        if (request.method === "GET") await read(buckets, bucket, request, response);
-        else if (request.method === "PUT") await write(buckets, bucket, request, response);
+        if (request.method === "GET") await read(buckets, (await placeOf(script, bucket)).bucket, request, response);
+        else if (request.method === "PUT") await write(buckets, () => placeOf(script, bucket), request, response);
         else throw r2Errors.invalidArgument({ problem: `There is no ${request.method} request.` });
       } catch (err) {
         if (isGone(err, request)) response.destroy();
@@ -40,6 +52,15 @@ export function createR2Service(options: R2Options): R2Service {
       }
     },
   };
+}
+
+/** Where the bucket of a binding lies. */
+interface Place {
+  bucket: string;
+  /** Of objects that are written without one. */
+  storageClass?: StorageClass;
+  /** Throws when the bucket went away while an object was written into it. */
+  confirm?(): Promise<void>;
 }
 
 async function read(buckets: R2Buckets, bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -78,14 +99,17 @@ async function get(buckets: R2Buckets, bucket: string, wanted: RequestOf<"get">,
   await pipeline(found.body, response);
 }
 
-async function write(buckets: R2Buckets, bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function write(buckets: R2Buckets, placeOf: () => Promise<Place>, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = createRequestBody(request);
   try {
     const headSize = Number(request.headers["cf-r2-metadata-size"]);
     const size = Number(request.headers["content-length"] ?? Number.NaN) - headSize;
     if (!(headSize > 0 && headSize <= MAX_METADATA_BYTES)) throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
     if (!(size >= 0)) throw r2Errors.missingContentLength();
-    answer(response, 200, await change(buckets, bucket, parseRequest(await body.head(headSize)), body, size));
+    const place = await placeOf();
+    const done = await change(buckets, place, parseRequest(await body.head(headSize)), body, size);
+    await place.confirm?.();
+    answer(response, 200, done);
   } catch (err) {
     await drain(request, body);
     throw err;
@@ -100,18 +124,18 @@ async function drain(request: IncomingMessage, body: RequestBody): Promise<void>
 }
 
 /** Does what a PUT asks for and returns what workerd wants to hear. */
-async function change(buckets: R2Buckets, bucket: string, wanted: R2Request, body: RequestBody, size: number): Promise<object> {
+async function change(buckets: R2Buckets, { bucket, storageClass }: Place, wanted: R2Request, body: RequestBody, size: number): Promise<object> {
   switch (wanted.method) {
     case "put": {
       const { md5, sha1, sha256, sha384, sha512 } = wanted;
-      const options = { ...metadataOf(wanted), onlyIf: wanted.onlyIf, checksums: { md5, sha1, sha256, sha384, sha512 }, size };
+      const options = { storageClass, ...metadataOf(wanted), onlyIf: wanted.onlyIf, checksums: { md5, sha1, sha256, sha384, sha512 }, size };
       return encodeObject(await buckets.put(bucket, wanted.object, body.rest(), options));
     }
     case "delete":
       await buckets.delete(bucket, wanted.objects ?? [wanted.object ?? ""]);
       return {};
     case "createMultipartUpload":
-      return { uploadId: (await buckets.createUpload(bucket, wanted.object, metadataOf(wanted))).uploadId };
+      return { uploadId: (await buckets.createUpload(bucket, wanted.object, { storageClass, ...metadataOf(wanted) })).uploadId };
     case "uploadPart":
       return { etag: (await buckets.uploadPart(bucket, { key: wanted.object, uploadId: wanted.uploadId }, wanted.partNumber, body.rest(), { size })).etag };
     case "completeMultipartUpload": {

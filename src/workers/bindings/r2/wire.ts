@@ -103,7 +103,7 @@ interface MetadataFields {
 export const metadataOf = ({ httpFields, customFields, storageClass }: MetadataFields): Metadata => ({
   httpMetadata: httpFields,
   customMetadata: customFields && Object.fromEntries(customFields.map(({ k, v }) => [k, v])),
-  storageClass: storageClass as Metadata["storageClass"],
+  ...(storageClass !== undefined && { storageClass: storageClass as Metadata["storageClass"] }),
 });
 
 export function rangeOf({ range, rangeHeader }: RequestOf<"get">): WantedRange | undefined {

@@ -1,0 +1,201 @@
+import { randomIds, systemClock, type Clock, type Ids } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import { createRecentlySeen } from "../recently-seen.ts";
+import { createBucketTable, type BucketRow } from "./bucket-table.ts";
+import type { R2Buckets } from "./buckets.ts";
+import { r2Errors } from "./errors.ts";
+import { checkBucket } from "./limits.ts";
+import type { StorageClass } from "./object.ts";
+
+/**
+ * The buckets of accounts. A name is an account's own; what is stored lies under the bucket's `id`, which is never used again.
+ * Refusals are UserErrors of `r2Errors`; what resolves is on the disk.
+ */
+export interface R2BucketList {
+  /** Throws invalidBucketName, bucketExists. */
+  create(account: string, name: string, options?: NewBucket): Promise<R2Bucket>;
+  get(account: string, name: string): Promise<R2Bucket | undefined>;
+  /** In the order of their names. */
+  list(account: string, options?: BucketListOptions): Promise<{ buckets: R2Bucket[]; cursor?: string }>;
+  /** Throws noSuchBucket. */
+  changeStorageClass(account: string, name: string, storageClass: StorageClass): Promise<R2Bucket>;
+  /** Throws noSuchBucket, bucketNotEmpty. */
+  delete(account: string, name: string): Promise<void>;
+  /** For what binds to it. */
+  exists(account: string, name: string): Promise<boolean>;
+  /** As get() for a worker, which asks on every call: a change made on another machine may be seen some seconds late. Throws noSuchBucket. */
+  resolve(account: string, name: string): Promise<Pick<R2Bucket, "id" | "storageClass">>;
+  /** After something was written: throws noSuchBucket or unavailable when the bucket was deleted meanwhile, and with it perhaps what was written. */
+  confirm(id: string): Promise<void>;
+  /** Ends deletions that a crash interrupted, and removes what was written into a deleted bucket in the last moment. */
+  sweep(): Promise<void>;
+}
+
+export interface R2Bucket {
+  /** 32 hex digits: what R2Buckets calls the bucket. */
+  id: string;
+  name: string;
+  createdAt: Date;
+  storageClass: StorageClass;
+  jurisdiction: Jurisdiction;
+  /** As it was asked for. */
+  location?: Location;
+}
+
+export const locations = ["apac", "eeur", "enam", "weur", "wnam", "oc"] as const;
+export const jurisdictions = ["default", "eu", "fedramp"] as const;
+export type Location = (typeof locations)[number];
+export type Jurisdiction = (typeof jurisdictions)[number];
+
+export interface NewBucket {
+  storageClass?: StorageClass;
+  location?: Location;
+  jurisdiction?: Jurisdiction;
+}
+
+export interface BucketListOptions {
+  contains?: string;
+  startAfter?: string;
+  cursor?: string;
+  direction?: "asc" | "desc";
+  /** 1 to 1000, default 20. */
+  limit?: number;
+}
+
+export interface R2BucketListOptions {
+  db: Db;
+  buckets: R2Buckets;
+  clock?: Clock;
+  ids?: Ids;
+}
+
+/** Deleted buckets read at once. */
+const BATCH = 100;
+/** Nobody takes that long to look whether a bucket is empty: whoever did has died. */
+const INTERRUPTED_MS = 60_000;
+/** Longer than an upload in parts may stay open. */
+const REMEMBERED_MS = 8 * 24 * 3600_000;
+
+export function createR2BucketList({ db, buckets, clock = systemClock, ids = randomIds }: R2BucketListOptions): R2BucketList {
+  const table = createBucketTable(db);
+  const seen = createRecentlySeen<Pick<R2Bucket, "id" | "storageClass">>(clock);
+  let sweeping: Promise<void> | undefined;
+
+  async function get(account: string, name: string): Promise<R2Bucket | undefined> {
+    const row = await table.find(account, name);
+    return row && bucketOf(row);
+  }
+
+  async function existing(account: string, name: string): Promise<R2Bucket> {
+    const bucket = await get(account, name);
+    if (!bucket) throw r2Errors.noSuchBucket();
+    return bucket;
+  }
+
+  /**
+   * Whoever writes looks at the state after the write, and we look for objects after the change of the state:
+   * so one of the two sees the other, and no write that was acknowledged goes with its bucket.
+   */
+  async function removeIfEmpty(id: string, since: number): Promise<boolean> {
+    const empty = await table.isEmpty(id);
+    const changed = await table.change(id, { state: "removing", since }, { state: empty ? "removed" : "live", since: clock.now() });
+    // Somebody else who wanted it gone has decided.
+    return changed ? empty : (await table.stateOf(id)) === "removed";
+  }
+
+  async function sweepAll(): Promise<void> {
+    let after: { id: string; since: number } | undefined;
+    for (;;) {
+      const batch = await table.leaving(after, BATCH);
+      for (const { id, state, since } of batch) {
+        if (state === "removing" && since < clock.now() - INTERRUPTED_MS) await removeIfEmpty(id, since);
+        if (state !== "removed") continue;
+        await clear(id);
+        if (since < clock.now() - REMEMBERED_MS) await table.forget(id);
+      }
+      if (batch.length < BATCH) return;
+      after = batch.at(-1);
+    }
+  }
+
+  async function clear(id: string): Promise<void> {
+    for (;;) {
+      const { objects } = await buckets.list(id);
+      if (objects.length === 0) return;
+      await buckets.delete(id, objects.map(({ key }) => key));
+    }
+  }
+
+  return {
+    async create(account, name, { storageClass = "Standard", location, jurisdiction = "default" } = {}) {
+      checkBucket(name);
+      const row: BucketRow = { id: ids.hex(), account, name, storageClass, location: location ?? null, jurisdiction, createdAt: clock.now(), state: "live", stateSince: clock.now() };
+      if (!(await table.create(row))) throw r2Errors.bucketExists();
+      return bucketOf(row);
+    },
+
+    get,
+
+    async list(account, { contains = "", startAfter, cursor, direction = "asc", limit = 20 } = {}) {
+      if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw r2Errors.invalidArgument({ problem: "The size of a page is 1 to 1000." });
+      if (`${contains}${startAfter ?? ""}`.includes("\0")) throw r2Errors.invalidArgument({ problem: "A name holds no U+0000." });
+      const starts = [startAfter, cursor === undefined ? undefined : decodeCursor(cursor)].filter((start) => start !== undefined).sort();
+      const after = direction === "asc" ? starts.at(-1) : starts.at(0);
+      const rows = await table.page(account, { contains: contains.toLowerCase(), after, direction, limit: limit + 1 });
+      const page = rows.slice(0, limit);
+      return { buckets: page.map(bucketOf), ...(rows.length > limit && { cursor: encodeCursor(page.at(-1)!.name) }) };
+    },
+
+    async changeStorageClass(account, name, storageClass) {
+      const bucket = await existing(account, name);
+      await table.changeStorageClass(bucket.id, storageClass);
+      seen.delete(`${account}/${name}`);
+      return { ...bucket, storageClass };
+    },
+
+    async delete(account, name) {
+      const row = await table.find(account, name);
+      if (!row) throw r2Errors.noSuchBucket();
+      const { id } = row;
+      const refused = () => r2Errors.bucketNotEmpty({ name, account });
+      // The usual refusal, without a moment in which writers are turned away.
+      if (!(await table.isEmpty(id))) throw refused();
+      const since = row.state === "removing" ? row.stateSince : clock.now();
+      if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since }))) throw r2Errors.unavailable();
+      seen.delete(`${account}/${name}`);
+      if (!(await removeIfEmpty(id, since))) throw refused();
+    },
+
+    exists: async (account, name) => (await get(account, name)) !== undefined,
+
+    async resolve(account, name) {
+      const known = seen.get(`${account}/${name}`);
+      if (known) return known;
+      const { id, storageClass } = await existing(account, name);
+      seen.add(`${account}/${name}`, { id, storageClass });
+      return { id, storageClass };
+    },
+
+    async confirm(id) {
+      const state = await table.stateOf(id);
+      // It may turn out not to be empty, and so to stay.
+      if (state === "removing") throw r2Errors.unavailable();
+      if (state !== "live") throw r2Errors.noSuchBucket();
+    },
+
+    sweep: () => (sweeping ??= sweepAll().finally(() => (sweeping = undefined))),
+  };
+}
+
+const bucketOf = (row: BucketRow): R2Bucket => ({
+  id: row.id, name: row.name, createdAt: new Date(row.createdAt), storageClass: row.storageClass as StorageClass, jurisdiction: row.jurisdiction as Jurisdiction,
+  ...(row.location !== null && { location: row.location as Location }),
+});
+
+const encodeCursor = (name: string) => Buffer.from(name).toString("base64url");
+
+function decodeCursor(cursor: string): string {
+  const name = Buffer.from(cursor, "base64url").toString();
+  if (cursor === "" || Buffer.from(name).toString("base64url") !== cursor || name.includes("\0")) throw r2Errors.invalidArgument({ problem: "The cursor is not one that a list returned." });
+  return name;
+}

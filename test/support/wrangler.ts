@@ -1,0 +1,99 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import type { Ready } from "./serve.ts";
+import { temporaryFolder } from "./serve.ts";
+
+interface Scope {
+  after(stop: () => Promise<void>): void;
+}
+
+const BIN = join(import.meta.dirname, "..", "clients", "node_modules", "wrangler", "bin", "wrangler.js");
+const PATIENCE_MS = 60_000;
+
+export interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+  /** Both, for messages that wander between them. */
+  text: string;
+}
+
+export interface Wrangler {
+  /** The project's folder. */
+  folder: string;
+  /** Runs one command to its end. Rejects when it does not end with code 0. */
+  run(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
+  /** The same, whatever the code. */
+  attempt(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
+  /** Leaves it running; killed at the end. */
+  start(args: string[]): ChildProcess;
+  write(name: string, content: string | Uint8Array): Promise<void>;
+}
+
+/** The real, unmodified wrangler in a project of its own, pointed at a server of ours by the variables it has for that. */
+export async function createWrangler(t: Scope, { api, token, account }: { api: string; token: string; account?: string }, files: Record<string, string> = {}): Promise<Wrangler> {
+  const folder = await temporaryFolder(t, "wrangler");
+  const variables = {
+    PATH: process.env.PATH ?? "",
+    // Its logs and caches stay in the folder, and no login of the person who runs the tests is used.
+    HOME: folder,
+    XDG_CONFIG_HOME: join(folder, ".config"),
+    CI: "1",
+    NO_COLOR: "1",
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_SEND_ERROR_REPORTS: "false",
+    CLOUDFLARE_API_BASE_URL: api,
+    CLOUDFLARE_API_TOKEN: token,
+    ...(account !== undefined && { CLOUDFLARE_ACCOUNT_ID: account }),
+  };
+  const launch = (args: string[], env: Record<string, string> = {}) => spawn(process.execPath, [BIN, ...args], { cwd: folder, env: { ...variables, ...env }, stdio: ["pipe", "pipe", "pipe"] });
+
+  async function write(name: string, content: string | Uint8Array) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+
+  async function attempt(args: string[], { input = "", env }: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
+    const child = launch(args, env);
+    const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+    let stdout = "";
+    let stderr = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+    child.stdin.on("error", () => {}).end(input);
+    const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+    clearTimeout(timer);
+    const [plainOut, plainErr] = [stdout, stderr].map(stripVTControlCharacters) as [string, string];
+    return { code, stdout: plainOut, stderr: plainErr, text: plainOut + plainErr };
+  }
+
+  return {
+    folder,
+    write,
+    attempt,
+    async run(args, options) {
+      const ran = await attempt(args, options);
+      if (ran.code !== 0) throw new Error(`wrangler ${args.join(" ")} ended with ${ran.code}:\n${ran.text}`);
+      return ran;
+    },
+    start(args) {
+      const child = launch(args);
+      t.after(async () => {
+        if (child.exitCode !== null || child.signalCode !== null) return;
+        const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
+        child.kill("SIGKILL");
+        await gone;
+      });
+      return child;
+    },
+  };
+}
+
+/** What a first start of `reelpost serve` gives away. */
+export function credentialsOf({ api, token, account }: Ready): { api: string; token: string; account: string } {
+  if (api === undefined || token === undefined || account === undefined) throw new Error("the server was started before: it tells its token once");
+  return { api, token, account: account.id };
+}

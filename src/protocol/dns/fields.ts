@@ -1,0 +1,118 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { checkLocation, type Location, presentLocation, readLocation } from "./location.ts";
+import { normalHost } from "./names.ts";
+import { chunk, quote } from "./octets.ts";
+import { normalParams, presentParams } from "./service-params.ts";
+import { DnsSyntaxError } from "./syntax-error.ts";
+import type { Token } from "./tokens.ts";
+
+export type FieldKind = "u8" | "u16" | "ipv4" | "ipv6" | "host" | "hostOrRoot" | "string" | "text" | "tag" | "hex" | "base64" | "strings" | "params" | "location";
+export type FieldValue = number | string | string[] | Location;
+
+export interface Field {
+  /** How many words it takes; the rest of the line where there is no number. */
+  width: number | undefined;
+  /** The words of a presentation as a value still to be checked. `hostOf` makes a written name absolute. */
+  read(tokens: Token[], hostOf: (token: Token) => string): unknown;
+  /** The normal form of a value, or DnsSyntaxError. */
+  check(value: unknown): FieldValue;
+  /** `absolute` ends names with a dot, as a master file needs it. */
+  present(value: FieldValue, absolute: boolean): string;
+}
+
+const one = (tokens: Token[]) => tokens[0]!.text;
+const joined = (tokens: Token[]) => tokens.map(({ text }) => text).join("");
+const plain = (value: FieldValue) => String(value);
+
+export const FIELDS: Record<FieldKind, Field> = {
+  u8: integer(255),
+  u16: integer(65_535),
+  ipv4: { width: 1, read: one, check: checkIpv4, present: plain },
+  ipv6: { width: 1, read: one, check: checkIpv6, present: plain },
+  host: host(false),
+  hostOrRoot: host(true),
+  string: { width: 1, read: one, check: (value) => printable(value, 255), present: (value) => quote(value as string) },
+  // Octets without a length of their own: the rest of the record (RFC 8659 4.1, RFC 7553 4.5).
+  text: { width: 1, read: one, check: (value) => printable(value, 4096), present: (value) => quote(value as string) },
+  tag: { width: 1, read: one, check: checkTag, present: plain },
+  hex: { width: undefined, read: joined, check: checkHex, present: plain },
+  base64: { width: undefined, read: joined, check: checkBase64, present: plain },
+  strings: { width: undefined, read: (tokens) => tokens.map(({ text }) => text), check: checkStrings, present: (value) => (value as string[]).map(quote).join(" ") },
+  params: { width: undefined, read: presentParams, check: normalParams, present: plain },
+  location: { width: undefined, read: readLocation, check: checkLocation, present: (value) => presentLocation(value as Location) },
+};
+
+function integer(max: number): Field {
+  return {
+    width: 1,
+    read: (tokens) => (/^\d{1,6}$/.test(one(tokens)) ? Number(one(tokens)) : one(tokens)),
+    check(value) {
+      if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > max) throw new DnsSyntaxError(`it must be a whole number from 0 to ${max}`);
+      return value;
+    },
+    present: plain,
+  };
+}
+
+function host(root: boolean): Field {
+  return {
+    width: 1,
+    read: (tokens, hostOf) => hostOf(tokens[0]!),
+    check: (value) => normalHost(text(value), { root }) || ".",
+    present: (value, absolute) => (absolute && value !== "." ? `${value as string}.` : plain(value)),
+  };
+}
+
+function text(value: unknown): string {
+  if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");
+  if (value === "") throw new DnsSyntaxError("it is empty");
+  return value;
+}
+
+function printable(value: unknown, max: number): string {
+  if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");
+  if (!/^[\x20-\x7e]*$/.test(value)) throw new DnsSyntaxError("it may hold printable ASCII characters only");
+  if (value.length > max) throw new DnsSyntaxError(`it is longer than ${max} octets`);
+  return value;
+}
+
+function checkIpv4(value: unknown): string {
+  if (typeof value !== "string" || !isIPv4(value)) throw new DnsSyntaxError("it is no IPv4 address");
+  return value;
+}
+
+/** In the form of RFC 5952, so that one address has one text. */
+function checkIpv6(value: unknown): string {
+  if (typeof value !== "string" || !isIPv6(value) || value.includes("%")) throw new DnsSyntaxError("it is no IPv6 address");
+  return new URL(`http://[${value}]`).hostname.slice(1, -1);
+}
+
+function checkTag(value: unknown): string {
+  const tag = text(value).toLowerCase();
+  // RFC 8659 4.1
+  if (!/^[a-z0-9]{1,255}$/.test(tag)) throw new DnsSyntaxError("a tag consists of letters and digits");
+  return tag;
+}
+
+function checkHex(value: unknown): string {
+  const digits = text(value).replace(/[ \t]/g, "").toLowerCase();
+  if (!/^([0-9a-f]{2})+$/.test(digits)) throw new DnsSyntaxError("it must be pairs of hexadecimal digits");
+  if (digits.length > 2 * MAX_BLOB) throw new DnsSyntaxError(`it is longer than ${MAX_BLOB} octets`);
+  return digits;
+}
+
+const MAX_BLOB = 16_384;
+
+function checkBase64(value: unknown): string {
+  const given = text(value).replace(/[ \t]/g, "");
+  const bytes = Buffer.from(given, "base64");
+  if (bytes.length === 0 || bytes.toString("base64").replace(/=+$/, "") !== given.replace(/=+$/, "")) throw new DnsSyntaxError("it must be base64");
+  if (bytes.length > MAX_BLOB) throw new DnsSyntaxError(`it is longer than ${MAX_BLOB} octets`);
+  return bytes.toString("base64");
+}
+
+/** Strings beyond 255 octets are parted. */
+function checkStrings(value: unknown): string[] {
+  if (!Array.isArray(value) || value.length === 0 || !value.every((octets) => typeof octets === "string")) throw new DnsSyntaxError("at least one character-string is needed");
+  return value.flatMap((octets) => chunk(octets));
+}

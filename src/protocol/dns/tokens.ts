@@ -1,0 +1,150 @@
+import { octetsOf } from "./octets.ts";
+import { DnsSyntaxError } from "./syntax-error.ts";
+
+/** A word of a master file. */
+export interface Token {
+  /** As octets, without quotes and escapes. */
+  text: string;
+  quoted: boolean;
+  /** Some character stood behind a backslash: `@` and `#` mean themselves then, and a dot does not part labels. */
+  escaped: boolean;
+}
+
+/** One record or directive: a line, or the lines that parentheses join (RFC 1035 5.1). */
+export interface Entry {
+  /** Where it begins, from 1. */
+  line: number;
+  /** Begins with white space: the owner is that of the record before. */
+  blank: boolean;
+  tokens: Token[];
+  /** The last comment of its lines, without the semicolon; decoded text. */
+  comment: string;
+}
+
+/** The entries of a master file, each read when it is asked for. Throws DnsSyntaxError with its line. */
+export function* entries(text: string): Generator<Entry> {
+  let line = 1;
+  let depth = 0;
+  let opened = 0;
+  let entry: Entry = { line, blank: false, tokens: [], comment: "" };
+  for (let at = 0; at < text.length; ) {
+    const char = text[at]!;
+    if (char === "\n" || (char === "\r" && text[at + 1] === "\n")) {
+      at += char === "\n" ? 1 : 2;
+      line++;
+      if (depth > 0) continue;
+      if (entry.tokens.length > 0) yield entry;
+      entry = { line, blank: false, tokens: [], comment: "" };
+    } else if (char === " " || char === "\t" || char === "\r") {
+      if (entry.tokens.length === 0 && depth === 0) entry.blank = true;
+      at++;
+    } else if (char === ";") {
+      const end = endOfLine(text, at);
+      entry.comment = text.slice(at + 1, end).trim() || entry.comment;
+      at = end;
+    } else if (char === "(") {
+      depth++;
+      opened = line;
+      at++;
+    } else if (char === ")") {
+      if (--depth < 0) throw misplaced(line, "a parenthesis is closed that was not opened");
+      at++;
+    } else {
+      const { token, end } = inLine(line, () => readToken(text, at, ENDS_WORD));
+      entry.tokens.push(token);
+      at = end;
+    }
+  }
+  if (depth > 0) throw misplaced(opened, "a parenthesis is not closed");
+  if (entry.tokens.length > 0) yield entry;
+}
+
+/** The words of record data on its own. Semicolons and parentheses are ordinary characters: there are no lines here. */
+export function words(text: string): Token[] {
+  // oxlint-disable-next-line no-control-regex
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(text)) throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
+  const found: Token[] = [];
+  for (let at = 0; at < text.length; ) {
+    if (text[at] === " " || text[at] === "\t") {
+      at++;
+      continue;
+    }
+    const { token, end } = readToken(text, at, ENDS_BARE_WORD);
+    found.push(token);
+    at = end;
+  }
+  return found;
+}
+
+const ENDS_WORD = new Set([" ", "\t", "\n", "\r", ";", "(", ")"]);
+const ENDS_BARE_WORD = new Set([" ", "\t"]);
+
+/** A quoted string, or a word; within a word quotes join, as in `alpn="h2,h3"` (RFC 9460 2.1). */
+function readToken(text: string, from: number, ends: Set<string>): { token: Token; end: number } {
+  const quoted = text[from] === '"';
+  let octets = "";
+  let escaped = false;
+  let inside = false;
+  let at = from;
+  while (at < text.length) {
+    const char = text[at]!;
+    if (char === '"') {
+      inside = !inside;
+      at++;
+      if (quoted && !inside) break;
+    } else if (!inside && ends.has(char)) {
+      break;
+    } else if (char === "\n") {
+      throw new DnsSyntaxError("a quoted string is not closed on its line");
+    } else if (char === "\\") {
+      const { octet, end } = readEscape(text, at + 1);
+      octets += octet;
+      escaped = true;
+      at = end;
+    } else {
+      const end = endOfRun(text, at, inside, ends);
+      octets += octetsOf(text.slice(at, end));
+      at = end;
+    }
+  }
+  if (inside) throw new DnsSyntaxError("a quoted string is not closed");
+  return { token: { text: octets, quoted, escaped }, end: at };
+}
+
+/** Plain characters are taken as a run, so that a pair of surrogates stays together. */
+function endOfRun(text: string, from: number, inside: boolean, ends: Set<string>): number {
+  const ordinary = (char: string) => char !== '"' && char !== "\\" && char !== "\n" && (inside || !ends.has(char));
+  let at = from + 1;
+  while (at < text.length && ordinary(text[at]!)) at++;
+  return at;
+}
+
+function readEscape(text: string, at: number): { octet: string; end: number } {
+  const digits = /^\d{3}/.exec(text.slice(at, at + 3))?.[0];
+  if (digits !== undefined) {
+    if (Number(digits) > 255) throw new DnsSyntaxError(`\\${digits} is no octet: it goes up to \\255`);
+    return { octet: String.fromCharCode(Number(digits)), end: at + 3 };
+  }
+  const char = text.codePointAt(at);
+  if (char === undefined || char === 10) throw new DnsSyntaxError("a backslash stands at the end");
+  if (char >= 48 && char <= 57) throw new DnsSyntaxError("a backslash before a digit needs three of them");
+  const taken = String.fromCodePoint(char);
+  return { octet: octetsOf(taken), end: at + taken.length };
+}
+
+function endOfLine(text: string, from: number): number {
+  const end = text.indexOf("\n", from);
+  if (end === -1) return text.length;
+  return text[end - 1] === "\r" ? end - 1 : end;
+}
+
+function inLine<Result>(line: number, work: () => Result): Result {
+  try {
+    return work();
+  } catch (err) {
+    if (err instanceof DnsSyntaxError) err.line ??= line;
+    throw err;
+  }
+}
+
+const misplaced = (line: number, message: string) => Object.assign(new DnsSyntaxError(message), { line });

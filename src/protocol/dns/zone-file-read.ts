@@ -1,0 +1,139 @@
+import { messageOf } from "../../kernel/index.ts";
+import { normalName } from "./names.ts";
+import { absoluteName, readData, readOpaque, RecordDataError, type RecordData } from "./record-data.ts";
+import { isRecordType, isTypeWord, typeWord } from "./record-types.ts";
+import { DnsSyntaxError } from "./syntax-error.ts";
+import { entries, type Entry, type Token } from "./tokens.ts";
+import { dataFromWire } from "./wire-data.ts";
+
+export interface ZoneFileRecord {
+  line: number;
+  /** Normal and absolute, without a dot at the end. */
+  name: string;
+  /** Seconds; undefined when neither the record nor anything before it says. */
+  ttl: number | undefined;
+  /** In capitals. Only those of RECORD_TYPES have `data`. */
+  type: string;
+  data?: RecordData;
+  /** Of a type without a layout that is written as octets (RFC 3597 5). */
+  opaque?: Buffer;
+  comment: string;
+}
+
+export interface ZoneFile {
+  records: ZoneFileRecord[];
+  /** What could not be read. The rest was. */
+  problems: { line: number; message: string }[];
+}
+
+export interface ReadOptions {
+  /** The name of the zone: `@`, until $ORIGIN says otherwise. Normal. */
+  origin: string;
+  maxRecords?: number;
+  maxProblems?: number;
+}
+
+/** Reads a master file (RFC 1035 5) with $TTL (RFC 2308 4) and unknown types (RFC 3597 5). $INCLUDE and $GENERATE are told as problems. Never throws. */
+export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxProblems = 20 }: ReadOptions): ZoneFile {
+  const state: State = { apex: origin, origin, defaultTtl: undefined, lastTtl: undefined, owner: undefined };
+  const records: ZoneFileRecord[] = [];
+  const problems: ZoneFile["problems"] = [];
+  const problem = (line: number, thrown: unknown) => void problems.push({ line, message: describe(thrown) });
+  try {
+    // A byte order mark comes from editors that add one.
+    for (const entry of entries(text.replace(/^\uFEFF/, ""))) {
+      try {
+        if (isDirective(entry)) obey(entry, state);
+        else records.push(readRecord(entry, state));
+      } catch (err) {
+        if (!(err instanceof DnsSyntaxError)) throw err;
+        problem(entry.line, err);
+      }
+      if (problems.length >= maxProblems) break;
+      if (records.length > maxRecords) {
+        problem(entry.line, new DnsSyntaxError(`the file holds more than ${maxRecords} records`));
+        break;
+      }
+    }
+  } catch (err) {
+    if (!(err instanceof DnsSyntaxError)) throw err;
+    problem(err.line ?? 1, err);
+  }
+  return { records, problems };
+}
+
+const describe = (thrown: unknown) => (thrown instanceof RecordDataError ? `${thrown.field}: ${thrown.message}` : messageOf(thrown));
+
+interface State {
+  apex: string;
+  /** "" is the root. */
+  origin: string;
+  defaultTtl: number | undefined;
+  /** The TTL stated last, which holds on where there is no $TTL (RFC 1035 5.1). */
+  lastTtl: number | undefined;
+  owner: string | undefined;
+}
+
+const isDirective = ({ blank, tokens }: Entry) => !blank && !tokens[0]!.quoted && tokens[0]!.text.startsWith("$");
+
+function obey({ tokens: [word, value, extra] }: Entry, state: State): void {
+  const directive = word!.text.toUpperCase();
+  if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE")) throw new DnsSyntaxError(`${directive} takes one value`);
+  if (directive === "$ORIGIN") state.origin = normalName(absoluteName(value, state.apex, state.origin));
+  else if (directive === "$TTL") state.defaultTtl = needTtl(value.text);
+  else if (directive === "$INCLUDE") throw new DnsSyntaxError("$INCLUDE is not supported: put the records of that file in its place");
+  else if (directive === "$GENERATE") throw new DnsSyntaxError("$GENERATE is not supported: write the records it stands for");
+  else throw new DnsSyntaxError(`there is no directive ${directive}`);
+}
+
+function readRecord({ line, blank, tokens, comment }: Entry, state: State): ZoneFileRecord {
+  let at = 0;
+  if (!blank) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
+  if (state.owner === undefined) throw new DnsSyntaxError("the first record has no owner name: the line begins with white space");
+  const { ttl: stated, type, end } = readHead(tokens, at);
+  if (stated !== undefined) state.lastTtl = stated;
+  const rest = tokens.slice(end);
+  const record: ZoneFileRecord = { line, name: state.owner, ttl: stated ?? state.defaultTtl ?? state.lastTtl, type, comment };
+  if (type === "SOA") return soa(record, rest, state);
+  const opaque = readOpaque(rest);
+  if (!isRecordType(type)) return { ...record, ...(opaque !== undefined && { opaque }) };
+  return { ...record, data: opaque === undefined ? readData(type, rest, state) : dataFromWire(type, opaque) };
+}
+
+/** `[ttl] [class] type`, the first two in either order. */
+function readHead(tokens: Token[], from: number): { ttl: number | undefined; type: string; end: number } {
+  let ttl: number | undefined;
+  let inClass = false;
+  for (let at = from; at < tokens.length; at++) {
+    const word = tokens[at]!.text.toUpperCase();
+    if (word === "IN" && !inClass) inClass = true;
+    else if (["CH", "HS", "CS"].includes(word) || /^CLASS\d+$/.test(word) && word !== "CLASS1") throw new DnsSyntaxError(`class ${word} is not supported, only IN is`);
+    else if (word === "CLASS1" && !inClass) inClass = true;
+    else if (ttl === undefined && isTtl(word)) ttl = needTtl(word);
+    else if (isTypeWord(word)) return { ttl, type: typeWord(word), end: at + 1 };
+    else throw new DnsSyntaxError(`a record type is expected, found ${JSON.stringify(tokens[at]!.text)}`);
+  }
+  throw new DnsSyntaxError("the line ends before the record type");
+}
+
+/** The zone's own record only tells a TTL here: its last number, for the records that have none (RFC 1035 3.3.13). */
+function soa(record: ZoneFileRecord, rest: Token[], state: State): ZoneFileRecord {
+  if (rest.length !== 7) throw new DnsSyntaxError("SOA has seven fields");
+  const minimum = needTtl(rest[6]!.text);
+  state.lastTtl ??= minimum;
+  return { ...record, ttl: record.ttl ?? minimum };
+}
+
+const isTtl = (word: string) => /^(\d+|(\d+[SMHDW])+)$/.test(word);
+const UNITS: Record<string, number> = { S: 1, M: 60, H: 3600, D: 86_400, W: 604_800 };
+/** RFC 2181 8. */
+const MAX_TTL = 2 ** 31 - 1;
+
+/** Seconds, or BIND's `1h30m`. */
+function needTtl(text: string): number {
+  const word = text.toUpperCase();
+  if (!isTtl(word)) throw new DnsSyntaxError(`a TTL is expected, found ${JSON.stringify(text)}`);
+  const seconds = /^\d+$/.test(word) ? Number(word) : [...word.matchAll(/(\d+)([SMHDW])/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
+  if (seconds > MAX_TTL) throw new DnsSyntaxError(`the TTL ${text} is larger than ${MAX_TTL}`);
+  return seconds;
+}

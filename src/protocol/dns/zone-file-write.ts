@@ -1,0 +1,29 @@
+import { presentData, type RecordData } from "./record-data.ts";
+import type { RecordType } from "./record-types.ts";
+
+export interface WritableRecord {
+  /** Normal, without a dot at the end. */
+  name: string;
+  ttl: number;
+  comment?: string | undefined;
+}
+
+/** One line of a master file, with everything absolute, so that no line depends on another. */
+export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string => line(record, record.type, presentData(record.type, record.data, { absolute: true }));
+
+/** The same for a type without a layout (RFC 3597 5). */
+export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string => line(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
+
+export interface StartOfAuthority {
+  nameServer: string;
+  serial: number;
+}
+
+/** The zone's own record; times as most registries recommend them (RIPE 203). */
+export const soaLine = (zone: string, { nameServer, serial }: StartOfAuthority): string =>
+  line({ name: zone, ttl: 3600 }, "SOA", `${nameServer}. hostmaster.${zone}. ${serial} 10000 2400 604800 3600`);
+
+function line({ name, ttl, comment }: WritableRecord, type: string, data: string): string {
+  const remark = comment?.replace(/[\r\n]+/g, " ").trim() ?? "";
+  return `${name}.\t${ttl}\tIN\t${type}\t${data}${remark === "" ? "" : ` ; ${remark}`}\n`;
+}

@@ -16,3 +16,10 @@ export {
   type StorageClass as R2StorageClass,
 } from "./bindings/r2/index.ts";
 export * from "./project/index.ts";
+export { createScripts, type ScriptsOptions, type ScriptStore } from "./scripts/scripts.ts";
+export { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from "./scripts/limits.ts";
+export type { LiveVersions } from "./scripts/live-versions.ts";
+export { scriptsMigrations } from "./scripts/schema.ts";
+export { createLiveWorkers, type LiveOptions } from "./live/live.ts";
+export { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./live/limits.ts";
+export { createSchedules, type Schedules, type SchedulesOptions } from "./schedules/schedules.ts";

@@ -26,12 +26,16 @@ export interface Scripts {
   versions(account: string, name: string, page: PageRequest): Promise<Page<Version>>;
   /** Undefined too for a version of another script. */
   version(account: string, name: string, id: string): Promise<Version | undefined>;
+  /** Throws versionMissing, and versionLive while the newest deployment has it. Older deployments that have it go too. */
+  deleteVersion(account: string, name: string, id: string): Promise<void>;
   /** The modules of a version, source maps included; for the download and the content endpoints. */
   modules(version: Version): Promise<UploadedModule[]>;
 
   /** Newest first; the first one is live. */
   deployments(account: string, name: string, page?: PageRequest): Promise<Page<Deployment>>;
   deployment(account: string, name: string, id: string): Promise<Deployment | undefined>;
+  /** Throws deploymentMissing, and deploymentLive for the newest one. */
+  deleteDeployment(account: string, name: string, id: string): Promise<void>;
   /** Versions of this script whose percentages add up to 100. */
   deploy(account: string, name: string, request: { versions: { versionId: string; percentage: number }[]; annotations?: Annotations }, by: Author): Promise<Deployment>;
 
@@ -43,7 +47,7 @@ export interface Scripts {
   /** What a script keeps over its versions. Only what is given changes. */
   changeSettings(account: string, name: string, change: Partial<ScriptSettings>): Promise<Script>;
   /** Bindings, compatibility date and the like make a new version, deployed at once. */
-  changeVersionSettings(account: string, name: string, change: Partial<Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings">>, by: Author): Promise<Version>;
+  changeVersionSettings(account: string, name: string, change: Partial<Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">>, by: Author): Promise<Version>;
 
   /** The account's own label below the workers domain. Made from the account's name at first use. */
   subdomain(account: string): Promise<string>;

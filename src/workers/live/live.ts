@@ -1,0 +1,165 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { UserError, messageOf, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
+import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
+import { workerErrors } from "../errors.ts";
+import type { Outcome, WorkerRuntime } from "../runtime/port.ts";
+import { DEPLOYMENTS_TOPIC } from "../scripts/deploying.ts";
+import type { LiveVersions } from "../scripts/live-versions.ts";
+import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
+import { keyOf, loadWorker } from "../scripts/worker.ts";
+import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
+import { pickVersion } from "./pick.ts";
+import { createResidents, type Resident } from "./residents.ts";
+import { createRoutes } from "./routes.ts";
+
+export interface LiveOptions {
+  db: Db;
+  objects: ObjectStore;
+  secrets: Secrets;
+  events: Events;
+  runtime: WorkerRuntime;
+  clock?: Clock;
+  log?: Log;
+  /** From 0 up to 1. */
+  random?: () => number;
+  limits?: Partial<LiveLimits>;
+}
+
+/** An upgraded connection is the old version's for this long after a deploy; then it may be cut. */
+const UPGRADE_GRACE_MS = 30_000;
+const REST_CHECK_MS = 30_000;
+
+/** Runs what is deployed. Nothing is loaded before it is asked for; another process's deploys are heard of through `events`. */
+export function createLiveWorkers({ db, objects, secrets, events, runtime, clock = systemClock, log = silentLog, random = Math.random, limits }: LiveOptions): LiveWorkers & LiveVersions {
+  const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
+  const routes = createRoutes({ db, limit: bounds.routes });
+  const residents = createResidents({ runtime, load: (id) => loadWorker(id, { db, objects, secrets }), limits: bounds, clock, log });
+  const timer = setInterval(() => residents.rest(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
+  /** Of each script: the refresh that is under way, and whether another must follow. */
+  const refreshing = new Map<string, { again: boolean; done: Promise<void> }>();
+
+  /** Between knowing the route and entering the version nothing happens, so no version goes that somebody has just picked. */
+  async function enter(ref: ScriptRef, headers: IncomingHttpHeaders): Promise<Resident> {
+    const route = routes.known(ref) ?? (await routes.load(ref));
+    if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
+    const versionId = pickVersion(ref.script, route, headers, random);
+    const resident = residents.enter({ key: keyOf({ account: ref.account, scriptId: route.scriptId, id: versionId }), versionId, scriptId: route.scriptId });
+    try {
+      await resident.ready;
+      return resident;
+    } catch (err) {
+      residents.leave(resident);
+      throw err;
+    }
+  }
+
+  function failure(err: unknown, ref: ScriptRef): { outcome: Outcome; status: number } {
+    const missing = err instanceof UserError && err.kind === "scriptMissing";
+    if (!missing) log.error({ err, script: ref.script, account: ref.account }, `worker could not be run: ${messageOf(err)}`);
+    return { outcome: { outcome: "exception", exception: { name: "Error", message: messageOf(err) } }, status: missing ? 404 : 503 };
+  }
+
+  /** Looks again until nothing has changed while it looked. */
+  function refresh(scriptId: string): Promise<void> {
+    routes.forget(scriptId);
+    const running = refreshing.get(scriptId);
+    if (running !== undefined) {
+      running.again = true;
+      return running.done;
+    }
+    const state = { again: true, done: Promise.resolve() };
+    refreshing.set(scriptId, state);
+    state.done = (async () => {
+      try {
+        while (state.again) {
+          state.again = false;
+          const route = await routes.current(scriptId);
+          if (!state.again) residents.retire(scriptId, new Set(route?.versions.map(({ versionId }) => versionId)));
+        }
+      } finally {
+        refreshing.delete(scriptId);
+      }
+    })();
+    return state.done;
+  }
+
+  async function refreshAll() {
+    routes.forgetAll();
+    for (const scriptId of residents.scripts()) await refresh(scriptId);
+  }
+
+  const unsubscribe = events.subscribe(DEPLOYMENTS_TOPIC, (id) => {
+    (id === "" ? refreshAll() : refresh(id)).catch((err: unknown) => log.warn({ err, scriptId: id }, "what is deployed could not be looked up; the next request looks again"));
+  });
+
+  return {
+    async email(ref, mail, actions) {
+      try {
+        const resident = await enter(ref, {});
+        return await runtime.email(resident.key, mail, actions).finally(() => residents.leave(resident));
+      } catch (err) {
+        return { ...failure(err, ref).outcome, ended: Promise.resolve() };
+      }
+    },
+    async fetch(ref, request, response) {
+      try {
+        const resident = await enter(ref, request.headers);
+        return await runtime.fetch(resident.key, request, response).finally(() => residents.leave(resident));
+      } catch (err) {
+        const { status, outcome } = failure(err, ref);
+        answer(request, response, status, `${outcome.exception!.message}\n`);
+        return outcome;
+      }
+    },
+    upgrade(ref, request, socket, head) {
+      socket.on("error", () => socket.destroy());
+      enter(ref, request.headers).then(
+        (resident) => {
+          const timer = setTimeout(left, UPGRADE_GRACE_MS).unref();
+          socket.once("close", left);
+          function left() {
+            clearTimeout(timer);
+            socket.off("close", left);
+            residents.leave(resident);
+          }
+          if (socket.destroyed) return left();
+          runtime.upgrade(resident.key, request, socket, head);
+        },
+        (err: unknown) => socket.end(`HTTP/1.1 ${failure(err, ref).status === 404 ? "404 Not Found" : "503 Service Unavailable"}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`),
+      );
+    },
+    async scheduled(ref, event) {
+      try {
+        const resident = await enter(ref, {});
+        return await runtime.scheduled(resident.key, event).finally(() => residents.leave(resident));
+      } catch (err) {
+        return failure(err, ref).outcome;
+      }
+    },
+    async tryOut(worker) {
+      const scriptId = worker.key!.split("/")[1]!;
+      const began = performance.now();
+      const trial = await residents.tryOut(worker, scriptId);
+      try {
+        const startupMs = Math.round(performance.now() - began);
+        return { startupMs, handlers: await runtime.handlers(worker.key!), keep: () => trial.settle(true), drop: () => trial.settle(false) };
+      } catch (err) {
+        trial.settle(false);
+        throw err;
+      }
+    },
+    refresh,
+    async close() {
+      clearInterval(timer);
+      unsubscribe();
+      await Promise.allSettled([...refreshing.values()].map(({ done }) => done));
+    },
+  };
+}
+
+/** The request's body is read and forgotten, so that its connection can go on. */
+function answer(request: IncomingMessage, response: ServerResponse, status: number, text: string) {
+  request.resume();
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
+}

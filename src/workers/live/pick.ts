@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What is deployed of one script: newest version first, percentages that add up to 100. */
+export interface Route {
+  scriptId: string;
+  versions: { versionId: string; percentage: number }[];
+}
+
+/**
+ * The version that answers. A header may name one of the deployment (even one at 0 %), or give a key that always meets the same version and
+ * moves to the newer one as its percentage grows:
+ * https://developers.cloudflare.com/workers/configuration/versions-and-deployments/gradual-deployments/
+ */
+export function pickVersion(script: string, { versions }: Route, headers: IncomingHttpHeaders, random: () => number): string {
+  const [first] = versions;
+  if (versions.length === 1) return first!.versionId;
+  const wanted = overrideFor(script, headers["cloudflare-workers-version-overrides"]);
+  if (wanted !== undefined && versions.some(({ versionId }) => versionId === wanted)) return wanted;
+  const key = headers["cloudflare-workers-version-key"];
+  let point = 100 * (typeof key === "string" && key !== "" ? fraction(`${script}\0${key}`) : random());
+  for (const { versionId, percentage } of versions) {
+    if (point < percentage) return versionId;
+    point -= percentage;
+  }
+  // Percentages that add up to a little less than 100.
+  return versions.findLast(({ percentage }) => percentage > 0)!.versionId;
+}
+
+const fraction = (text: string) => createHash("sha256").update(text).digest().readUInt32BE() / 2 ** 32;
+
+/** A Dictionary of Strings (RFC 8941 3.2), `my-worker="id", other="id"`; later members win. What is none names nothing. */
+export function overrideFor(script: string, header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  let found: string | undefined;
+  for (const member of String(header).split(",")) {
+    const [, key, value] = /^\s*([a-z*][a-z0-9_.*-]*)="([^"\\]*)"\s*$/.exec(member) ?? [];
+    if (key === undefined) return undefined;
+    if (key === script) found = value;
+  }
+  return found;
+}

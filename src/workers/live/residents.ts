@@ -1,0 +1,140 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { WorkerRuntime } from "../runtime/port.ts";
+import type { WorkerScript } from "../scripts/script.ts";
+import type { LiveLimits } from "./limits.ts";
+
+/** A version that the runtime knows. Whoever uses one counts as its user from `enter` to `leave`; the runtime forgets only what has no users. */
+export interface Resident {
+  readonly key: string;
+  readonly versionId: string;
+  readonly scriptId: string;
+  /** Resolves once the runtime can be asked for it. */
+  readonly ready: Promise<void>;
+}
+
+export interface Residents {
+  /** At once, so that nothing comes between picking a version and using it. */
+  enter(version: { key: string; versionId: string; scriptId: string }): Resident;
+  leave(resident: Resident): void;
+  /** Starts a version that nobody else knows; entered, and spared by retire(), until `settle`. */
+  tryOut(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
+  /** The versions of a script that have no place in its deployment: they end what they hold and go. */
+  retire(scriptId: string, except: ReadonlySet<string>): void;
+  /** Scripts of which some version is here. */
+  scripts(): string[];
+  /** Forgets what has not been used for a while. */
+  rest(): void;
+}
+
+interface Entry extends Resident {
+  users: number;
+  lastUsed: number;
+  bytes: number;
+  onTrial: boolean;
+  retired: boolean;
+  gone: boolean;
+}
+
+export interface ResidentsOptions {
+  runtime: WorkerRuntime;
+  load(versionId: string): Promise<{ worker: WorkerScript; size: number }>;
+  limits: LiveLimits;
+  clock: Clock;
+  log: Log;
+}
+
+export function createResidents({ runtime, load, limits, clock, log }: ResidentsOptions): Residents {
+  /** The least recently used first. */
+  const entries = new Map<string, Entry>();
+  let bytes = 0;
+
+  function add(version: { key: string; versionId: string; scriptId: string }, register: (entry: Entry) => Promise<void>, onTrial: boolean): Entry {
+    const entry: Entry = { ...version, users: 1, lastUsed: clock.now(), bytes: 0, onTrial, retired: false, gone: false, ready: Promise.resolve() };
+    entries.set(entry.key, entry);
+    const ready = register(entry).catch((err: unknown) => {
+      remove(entry);
+      throw err;
+    });
+    // Whoever entered hears of it; nobody may have.
+    ready.catch(() => {});
+    return Object.assign(entry, { ready });
+  }
+
+  async function register(entry: Entry): Promise<void> {
+    const { worker, size } = await load(entry.versionId);
+    weigh(entry, size);
+    if (!entry.gone) await runtime.deploy(worker, { start: false });
+  }
+
+  function weigh(entry: Entry, size: number) {
+    if (entry.gone) return;
+    bytes += size - entry.bytes;
+    entry.bytes = size;
+    makeRoom();
+  }
+
+  function makeRoom() {
+    if (entries.size <= limits.versions && bytes <= limits.versionBytes) return;
+    for (const entry of entries.values()) {
+      if (entry.users === 0) remove(entry);
+      if (entries.size <= limits.versions && bytes <= limits.versionBytes) return;
+    }
+  }
+
+  function remove(entry: Entry) {
+    if (entry.gone) return;
+    entry.gone = true;
+    bytes -= entry.bytes;
+    if (entries.get(entry.key) === entry) entries.delete(entry.key);
+    runtime.remove(entry.key).catch((err: unknown) => log.warn({ err, version: entry.versionId }, "a version could not be put away"));
+  }
+
+  function leave(entry: Entry) {
+    entry.users--;
+    entry.lastUsed = clock.now();
+    if (entry.users > 0) return;
+    if (entry.retired) remove(entry);
+    else makeRoom();
+  }
+
+  return {
+    enter(version) {
+      const found = entries.get(version.key);
+      if (found === undefined) return add(version, register, false);
+      found.users++;
+      // To the end of the order.
+      entries.delete(found.key);
+      entries.set(found.key, found);
+      return found;
+    },
+    leave: (resident) => leave(resident as Entry),
+    async tryOut(worker, scriptId) {
+      const size = worker.modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+      const deploy = async (entry: Entry) => {
+        weigh(entry, size);
+        await runtime.deploy(worker);
+      };
+      const entry = add({ key: worker.key!, versionId: worker.version, scriptId }, deploy, true);
+      await entry.ready;
+      return {
+        settle(keep) {
+          entry.onTrial = false;
+          if (!keep) entry.retired = true;
+          leave(entry);
+        },
+      };
+    },
+    retire(scriptId, except) {
+      for (const entry of entries.values()) {
+        if (entry.scriptId !== scriptId || entry.onTrial) continue;
+        entry.retired = !except.has(entry.versionId);
+        if (entry.retired && entry.users === 0) remove(entry);
+      }
+    },
+    scripts: () => [...new Set([...entries.values()].map(({ scriptId }) => scriptId))],
+    rest() {
+      const before = clock.now() - limits.restMs;
+      for (const entry of entries.values()) if (entry.users === 0 && entry.lastUsed <= before) remove(entry);
+    },
+  };
+}

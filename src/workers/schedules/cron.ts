@@ -1,0 +1,35 @@
+import { Cron } from "croner";
+import { workerErrors } from "../errors.ts";
+
+/**
+ * Cron expressions as the hosted service reads them: five fields in UTC, days of the week from 1 (Sunday) to 7 or by name, and Quartz's L, W
+ * and #. https://developers.cloudflare.com/workers/configuration/cron-triggers/
+ */
+export interface CronExpression {
+  /** Whether it comes in this minute (since the epoch). */
+  comesIn(minute: number): boolean;
+}
+
+/** What each field may be written with; croner would take more (names like @daily, `?`, seconds). */
+const FIELDS = [/^[\d*,/-]+$/, /^[\d*,/-]+$/, /^[\dLW*,/-]+$/i, /^[\da-z*,/-]+$/i, /^[\da-z#*,/-]+$/i];
+const MAX_LENGTH = 200;
+
+/** Throws badCron. */
+export function parseCron(text: string): CronExpression {
+  const refuse = (reason: string) => workerErrors.badCron({ cron: text.slice(0, MAX_LENGTH), reason });
+  const fields = text.trim().split(/\s+/);
+  if (text.length > MAX_LENGTH) throw refuse(`It has more than ${MAX_LENGTH} characters`);
+  if (fields.length !== FIELDS.length) throw refuse(`It has ${text.trim() === "" ? 0 : fields.length} fields`);
+  const wrong = fields.findIndex((field, i) => !FIELDS[i]!.test(field));
+  if (wrong >= 0) throw refuse(`"${fields[wrong]}" is not understood`);
+  const day = [...fields[4]!.matchAll(/(?<![#/\d])\d+/g)].find(([number]) => Number(number) < 1 || Number(number) > 7);
+  if (day !== undefined) throw refuse(`${day[0]} is no day of the week`);
+  let cron: Cron;
+  try {
+    cron = new Cron(fields.join(" "), { mode: "5-part", alternativeWeekdays: true, timezone: "UTC" });
+  } catch (err) {
+    throw workerErrors.badCron({ cron: text, reason: (err as Error).message.replace(/^CronPattern: /, "") }, { cause: err });
+  }
+  if (cron.nextRun() === null) throw refuse("It never comes");
+  return { comesIn: (minute) => cron.match(new Date(minute * 60_000)) };
+}

@@ -1,0 +1,106 @@
+import { messageOf, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
+import type { Db, Jobs } from "../../store/index.ts";
+import type { LiveWorkers } from "../scripts/port.ts";
+import { distinctCrons, dueSchedules, scheduledScript, takeRun, type DueSchedule } from "../scripts/schedules-table.ts";
+import type { ScriptsTables } from "../scripts/schema.ts";
+import { parseCron, type CronExpression } from "./cron.ts";
+
+export interface SchedulesOptions {
+  db: Db;
+  jobs: Jobs;
+  live: LiveWorkers;
+  clock?: Clock;
+  log?: Log;
+  /** Scheduled handlers that one process runs at once. Default 20. */
+  concurrency?: number;
+  /** How often the queue is looked at for what other processes put there. Default 1 s. */
+  pollMs?: number;
+}
+
+export interface Schedules {
+  close(): Promise<void>;
+}
+
+const KIND = "worker-schedule";
+const MINUTE_MS = 60_000;
+const BATCH = 500;
+/** What has waited longer than this was missed, as if nobody had been there. */
+const MISSED_MS = 15 * MINUTE_MS;
+const LEASE_MS = 30_000;
+
+interface Run extends DueSchedule {
+  /** Minutes since the epoch. */
+  minute: number;
+}
+
+/**
+ * Runs the cron expressions of all workers, at the beginning of their minutes. However many processes do this, a run is taken by one of them
+ * and tried once; minutes in which nobody was there are not made up for.
+ */
+export function createSchedules({ db, jobs, live, clock = systemClock, log = silentLog, concurrency = 20, pollMs = 1000 }: SchedulesOptions): Schedules {
+  const tables = db.tables<ScriptsTables>();
+  const stop = new AbortController();
+  const worker = jobs.work(KIND, { concurrency, leaseMs: LEASE_MS, pollMs }, async ({ payload, attempt }) => {
+    const { scriptId, cron, minute } = payload as Run;
+    if (attempt > 1 || clock.now() - minute * MINUTE_MS > MISSED_MS) return log.warn({ scriptId, cron }, "a scheduled run was missed");
+    const ref = await scheduledScript(tables, scriptId);
+    if (ref === undefined) return;
+    const outcome = await live.scheduled(ref, { cron, scheduledTime: new Date(minute * MINUTE_MS) });
+    if (outcome.outcome !== "ok") log.info({ script: ref.script, cron, ...outcome }, "a scheduled handler failed");
+  });
+
+  async function tick(minute: number) {
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const crons: string[] = await distinctCrons(tables, after, BATCH);
+      await enqueueDue(crons.filter((cron) => comesIn(cron, minute)), minute);
+      after = crons.length < BATCH ? undefined : crons.at(-1);
+    }
+  }
+
+  async function enqueueDue(crons: string[], minute: number) {
+    if (crons.length === 0) return;
+    for (;;) {
+      const due = await dueSchedules(tables, crons, minute, BATCH);
+      await Promise.all(due.map((schedule) => enqueue(schedule, minute)));
+      if (due.length < BATCH || stop.signal.aborted) return;
+    }
+  }
+
+  /** Taken first: rather no run than two. */
+  async function enqueue(schedule: DueSchedule, minute: number) {
+    const { affected } = await db.write(takeRun(tables, schedule, minute));
+    if (affected === 0) return;
+    await jobs.enqueue(KIND, { ...schedule, minute } satisfies Run, { key: `${schedule.scriptId}/${minute}/${schedule.cron}`, attempts: 1 });
+  }
+
+  async function run() {
+    for (let last = Math.floor(clock.now() / MINUTE_MS); !stop.signal.aborted;) {
+      await clock.sleep((last + 1) * MINUTE_MS - clock.now(), stop.signal);
+      const minute = Math.floor(clock.now() / MINUTE_MS);
+      // Timers may come a moment early.
+      if (minute <= last) continue;
+      last = minute;
+      await tick(minute).catch((err: unknown) => log.error({ err }, `schedules could not be looked at: ${messageOf(err)}`));
+    }
+  }
+
+  const running = run().catch(() => {});
+  return {
+    async close() {
+      stop.abort();
+      await running;
+      await worker.stop();
+    },
+  };
+}
+
+/** One that is kept and no longer understood never comes. */
+function comesIn(cron: string, minute: number): boolean {
+  let expression: CronExpression;
+  try {
+    expression = parseCron(cron);
+  } catch {
+    return false;
+  }
+  return expression.comesIn(minute);
+}

@@ -1,0 +1,44 @@
+import { workerErrors } from "../errors.ts";
+import { deleteDeployment, findDeployments } from "./deployments-table.ts";
+import type { Parts } from "./parts.ts";
+import type { ScriptsTables } from "./schema.ts";
+import { deleteScript, findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
+import { announce } from "./deploying.ts";
+import { deleteVersion, findVersion, listVersions } from "./versions-table.ts";
+
+export async function removeScript(parts: Parts, account: string, name: string): Promise<void> {
+  const id = await changing(parts, account, name, async (tx, script) => (await deleteScript(tx, script.id), script.id));
+  await announce(id, parts);
+}
+
+export function removeVersion(parts: Parts, account: string, name: string, id: string): Promise<void> {
+  return changing(parts, account, name, async (tx, script) => {
+    const version = await findVersion(tx, id);
+    if (version?.scriptId !== script.id) throw workerErrors.versionMissing({ version: id, script: name });
+    const live = (await findDeployments(tx, [script.liveDeploymentId ?? ""])).get(script.liveDeploymentId ?? "");
+    if (live?.versions.some(({ versionId }) => versionId === id)) throw workerErrors.versionLive({ version: id });
+    await deleteVersion(tx, version);
+    if (script.latestVersionId !== id) return;
+    const [newest] = (await listVersions(tx, script.id, { offset: 0, limit: 1 })).versions;
+    await updateScript(tx, { ...script, latestVersionId: newest?.id ?? null, modifiedAt: parts.clock.now() });
+  });
+}
+
+export function removeDeployment(parts: Parts, account: string, name: string, id: string): Promise<void> {
+  return changing(parts, account, name, async (tx, script) => {
+    const deployment = (await findDeployments(tx, [id])).get(id);
+    if (deployment?.scriptId !== script.id) throw workerErrors.deploymentMissing({ deployment: id, script: name });
+    if (script.liveDeploymentId === id) throw workerErrors.deploymentLive({ deployment: id });
+    await deleteDeployment(tx, id);
+  });
+}
+
+/** In its turn, in one transaction. Throws scriptMissing. */
+function changing<Result>({ db, turns }: Parts, account: string, name: string, work: (tx: Tables, script: ScriptRecord) => Promise<Result>): Promise<Result> {
+  return turns.take(`${account}/${name}`, name, () =>
+    db.transaction<ScriptsTables, Result>(async (tx) => {
+      const script = await findScript(tx, account, name);
+      if (script === undefined) throw workerErrors.scriptMissing({ script: name });
+      return work(tx, script);
+    }));
+}

@@ -1,0 +1,67 @@
+import { workerErrors } from "../errors.ts";
+import { badUpload } from "./checks.ts";
+import { insertDeployment, pruneDeployments, type DeploymentRecord } from "./deployments-table.ts";
+import type { UploadLimits } from "./limits.ts";
+import type { Parts } from "./parts.ts";
+import type { Annotations, Author, Deployment } from "./port.ts";
+import type { ScriptsTables } from "./schema.ts";
+import { findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
+import { findVersions, pruneVersions } from "./versions-table.ts";
+
+/** Hints to every process that runs workers: the id of a script whose deployment has changed. */
+export const DEPLOYMENTS_TOPIC = "deployments";
+
+export interface DeployRequest {
+  versions: Deployment["versions"];
+  annotations?: Annotations;
+}
+
+/** Makes versions that are there the live ones. */
+export async function deployVersions(parts: Parts, account: string, name: string, { versions, annotations = {} }: DeployRequest, by: Author): Promise<DeploymentRecord> {
+  const { db, clock, ids, limits, turns } = parts;
+  checkPercentages(versions, limits);
+  return turns.take(`${account}/${name}`, name, async () => {
+    const id = ids.uuid();
+    const { script, deployment } = await db.transaction<ScriptsTables, { script: ScriptRecord; deployment: DeploymentRecord }>(async (tx) => {
+      const found = await findScript(tx, account, name);
+      if (found === undefined) throw workerErrors.scriptMissing({ script: name });
+      const known = await findVersions(tx, versions.map(({ versionId }) => versionId));
+      for (const { versionId } of versions) {
+        if (known.get(versionId)?.scriptId !== found.id) throw workerErrors.versionMissing({ version: versionId, script: name });
+      }
+      const triggered = { "workers/triggered_by": "deployment", ...annotations };
+      return writeDeployment(tx, found, { id, createdAt: clock.now(), author: by, annotations: triggered, versions }, limits);
+    });
+    await announce(script.id, parts);
+    return deployment;
+  });
+}
+
+function checkPercentages(versions: Deployment["versions"], limits: UploadLimits) {
+  const refuse = (reason: string) => workerErrors.badPercentages({ reason });
+  if (versions.length === 0) throw refuse("no version is named");
+  if (versions.length > limits.versionsPerDeployment) throw badUpload(`the deployment has ${versions.length} versions`, `At most ${limits.versionsPerDeployment} can be live at once.`);
+  if (new Set(versions.map(({ versionId }) => versionId)).size < versions.length) throw refuse("a version is named twice");
+  const wrong = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
+  if (wrong !== undefined) throw refuse(`${wrong.percentage} is not`);
+  const sum = versions.reduce((total, { percentage }) => total + percentage, 0);
+  // Thirds are written with as many digits as their author liked.
+  if (Math.abs(sum - 100) > 0.011) throw refuse(`these add up to ${Math.round(sum * 1000) / 1000}`);
+}
+
+/** `script` is as it stands in the transaction. */
+export async function writeDeployment(tx: Tables, script: ScriptRecord, deployment: Omit<DeploymentRecord, "account" | "scriptId" | "number">, limits: UploadLimits): Promise<{ script: ScriptRecord; deployment: DeploymentRecord }> {
+  const full: DeploymentRecord = { ...deployment, account: script.account, scriptId: script.id, number: script.deploymentCount + 1 };
+  const after: ScriptRecord = { ...script, modifiedAt: full.createdAt, deploymentCount: full.number, liveDeploymentId: full.id };
+  await insertDeployment(tx, full);
+  await updateScript(tx, after);
+  await pruneDeployments(tx, script.id, full.number - limits.keptDeployments);
+  await pruneVersions(tx, script.id, after.versionCount - limits.keptVersions);
+  return { script: after, deployment: full };
+}
+
+/** After the commit. What is deployed stays deployed, whatever happens here. */
+export async function announce(scriptId: string, { events, live, log }: Pick<Parts, "events" | "live" | "log">): Promise<void> {
+  events.publish(DEPLOYMENTS_TOPIC, scriptId);
+  await live.refresh(scriptId).catch((err: unknown) => log.warn({ err, scriptId }, "a deployment is not live here yet; the next request looks again"));
+}

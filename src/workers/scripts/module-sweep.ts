@@ -1,0 +1,46 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { Db, ObjectStore } from "../../store/index.ts";
+import { MODULE_PREFIX } from "./module-objects.ts";
+import type { ScriptsTables } from "./schema.ts";
+import { referencedObjects } from "./versions-table.ts";
+
+export interface ModuleSweepOptions {
+  /** Objects to look at in this call. Default 10,000. */
+  limit?: number;
+  /** Objects without a version are let alone for this long: their upload may be about to write it. Default 24 h. */
+  orphanGraceMs?: number;
+}
+
+const BATCH = 500;
+
+/** Deletes modules that no version is made of any more. The next call goes on where this one stopped. */
+export function createModuleSweep({ db, objects, clock }: { db: Db; objects: ObjectStore; clock: Clock }) {
+  let after: string | undefined;
+
+  async function removeUnreferenced(keys: string[]): Promise<number> {
+    const used = await referencedObjects(db.tables<ScriptsTables>(), keys);
+    const unused = keys.filter((key) => !used.has(key));
+    await objects.delete(unused);
+    return unused.length;
+  }
+
+  return async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000 }: ModuleSweepOptions = {}): Promise<{ orphans: number; finished: boolean }> {
+    const before = clock.now() - orphanGraceMs;
+    let examined = 0;
+    let orphans = 0;
+    let batch: string[] = [];
+    let finished = true;
+    for await (const { key, modified } of objects.list(MODULE_PREFIX, after)) {
+      after = key;
+      if (modified.getTime() < before) batch.push(key);
+      if (batch.length === BATCH) orphans += await removeUnreferenced(batch.splice(0));
+      if (++examined === limit) {
+        finished = false;
+        break;
+      }
+    }
+    orphans += await removeUnreferenced(batch);
+    if (finished) after = undefined;
+    return { orphans, finished };
+  };
+}

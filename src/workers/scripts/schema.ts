@@ -1,0 +1,177 @@
+import { sql } from "kysely";
+import type { Migration } from "../../store/index.ts";
+
+/** Columns called JSON in a comment hold text that only this program writes. Times are epoch milliseconds. */
+export interface ScriptsTables {
+  worker_scripts: {
+    id: string;
+    account_id: string;
+    name: string;
+    created_at: number;
+    modified_at: number;
+    subdomain_enabled: number;
+    previews_enabled: number;
+    /** JSON: the rest of ScriptSettings. */
+    settings: string;
+    /** How many versions and deployments there have ever been: their numbers count on. */
+    version_count: number;
+    deployment_count: number;
+    latest_version_id: string | null;
+    live_deployment_id: string | null;
+  };
+  worker_versions: {
+    id: string;
+    account_id: string;
+    script_id: string;
+    number: number;
+    created_at: number;
+    /** JSON. */
+    author: string;
+    etag: string;
+    format: string;
+    main: string;
+    /** JSON; the texts of secrets are sealed. */
+    bindings: string;
+    /** JSON. */
+    handlers: string;
+    compatibility_date: string;
+    /** JSON. */
+    compatibility_flags: string;
+    /** JSON. */
+    limits: string | null;
+    /** JSON. */
+    annotations: string;
+    startup_ms: number;
+    size: number;
+  };
+  worker_modules: {
+    version_id: string;
+    position: number;
+    name: string;
+    kind: string;
+    content_type: string;
+    sha256: string;
+    size: number;
+    object_key: string;
+  };
+  worker_deployments: {
+    id: string;
+    account_id: string;
+    script_id: string;
+    number: number;
+    created_at: number;
+    /** JSON. */
+    author: string;
+    /** JSON. */
+    annotations: string;
+  };
+  worker_deployed_versions: {
+    deployment_id: string;
+    position: number;
+    version_id: string;
+    percentage: number;
+  };
+  worker_schedules: {
+    script_id: string;
+    cron: string;
+    account_id: string;
+    position: number;
+    created_at: number;
+    modified_at: number;
+    /** The minute of the last run that somebody has taken on. */
+    last_run: number;
+  };
+  worker_subdomains: {
+    account_id: string;
+    label: string;
+  };
+}
+
+export const scriptsMigrations: Migration[] = [
+  {
+    name: "workers-scripts-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema.createTable("worker_scripts")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("name", key, (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("modified_at", "bigint", (column) => column.notNull())
+        .addColumn("subdomain_enabled", "integer", (column) => column.notNull())
+        .addColumn("previews_enabled", "integer", (column) => column.notNull())
+        .addColumn("settings", "text", (column) => column.notNull())
+        .addColumn("version_count", "integer", (column) => column.notNull())
+        .addColumn("deployment_count", "integer", (column) => column.notNull())
+        .addColumn("latest_version_id", key)
+        .addColumn("live_deployment_id", key)
+        .addUniqueConstraint("worker_scripts_name", ["account_id", "name"])
+        .execute();
+      await db.schema.createTable("worker_versions")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("script_id", key, (column) => column.notNull())
+        .addColumn("number", "integer", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("author", "text", (column) => column.notNull())
+        .addColumn("etag", "text", (column) => column.notNull())
+        .addColumn("format", "text", (column) => column.notNull())
+        .addColumn("main", "text", (column) => column.notNull())
+        .addColumn("bindings", "text", (column) => column.notNull())
+        .addColumn("handlers", "text", (column) => column.notNull())
+        .addColumn("compatibility_date", "text", (column) => column.notNull())
+        .addColumn("compatibility_flags", "text", (column) => column.notNull())
+        .addColumn("limits", "text")
+        .addColumn("annotations", "text", (column) => column.notNull())
+        .addColumn("startup_ms", "integer", (column) => column.notNull())
+        .addColumn("size", "bigint", (column) => column.notNull())
+        .addUniqueConstraint("worker_versions_number", ["script_id", "number"])
+        .execute();
+      await db.schema.createTable("worker_modules")
+        .addColumn("version_id", key, (column) => column.notNull())
+        .addColumn("position", "integer", (column) => column.notNull())
+        .addColumn("name", "text", (column) => column.notNull())
+        .addColumn("kind", "text", (column) => column.notNull())
+        .addColumn("content_type", "text", (column) => column.notNull())
+        .addColumn("sha256", "text", (column) => column.notNull())
+        .addColumn("size", "bigint", (column) => column.notNull())
+        .addColumn("object_key", key, (column) => column.notNull())
+        .addPrimaryKeyConstraint("worker_modules_key", ["version_id", "position"])
+        .execute();
+      await db.schema.createIndex("worker_modules_object").on("worker_modules").column("object_key").execute();
+      await db.schema.createTable("worker_deployments")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("script_id", key, (column) => column.notNull())
+        .addColumn("number", "integer", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("author", "text", (column) => column.notNull())
+        .addColumn("annotations", "text", (column) => column.notNull())
+        .addUniqueConstraint("worker_deployments_number", ["script_id", "number"])
+        .execute();
+      await db.schema.createTable("worker_deployed_versions")
+        .addColumn("deployment_id", key, (column) => column.notNull())
+        .addColumn("position", "integer", (column) => column.notNull())
+        .addColumn("version_id", key, (column) => column.notNull())
+        .addColumn("percentage", "double precision", (column) => column.notNull())
+        .addPrimaryKeyConstraint("worker_deployed_versions_key", ["deployment_id", "position"])
+        .execute();
+      await db.schema.createIndex("worker_deployed_versions_version").on("worker_deployed_versions").column("version_id").execute();
+      await db.schema.createTable("worker_schedules")
+        .addColumn("script_id", key, (column) => column.notNull())
+        .addColumn("cron", key, (column) => column.notNull())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("position", "integer", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("modified_at", "bigint", (column) => column.notNull())
+        .addColumn("last_run", "bigint", (column) => column.notNull())
+        .addPrimaryKeyConstraint("worker_schedules_key", ["script_id", "cron"])
+        .execute();
+      await db.schema.createIndex("worker_schedules_cron").on("worker_schedules").columns(["cron", "script_id"]).execute();
+      await db.schema.createTable("worker_subdomains")
+        .addColumn("account_id", key, (column) => column.primaryKey())
+        .addColumn("label", key, (column) => column.notNull().unique())
+        .execute();
+    },
+  },
+];

@@ -1,0 +1,91 @@
+import type { Kysely, Selectable } from "kysely";
+import type { ScriptSettings } from "./port.ts";
+import type { ScriptsTables } from "./schema.ts";
+
+/** `tables` below is the database, or a transaction of it. */
+export type Tables = Kysely<ScriptsTables>;
+
+export interface ScriptRecord extends ScriptSettings {
+  id: string;
+  account: string;
+  name: string;
+  createdAt: number;
+  modifiedAt: number;
+  versionCount: number;
+  deploymentCount: number;
+  latestVersionId: string | null;
+  liveDeploymentId: string | null;
+}
+
+export const findScript = async (tables: Tables, account: string, name: string): Promise<ScriptRecord | undefined> =>
+  record(await tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", account).where("name", "=", name).executeTakeFirst());
+
+export const findScriptById = async (tables: Tables, id: string): Promise<ScriptRecord | undefined> =>
+  record(await tables.selectFrom("worker_scripts").selectAll().where("id", "=", id).executeTakeFirst());
+
+export async function listScripts(tables: Tables, account: string, { offset, limit }: { offset: number; limit: number }): Promise<ScriptRecord[]> {
+  const rows = await tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", account).orderBy("name").offset(offset).limit(limit).execute();
+  return rows.map((row) => record(row)!);
+}
+
+/** An account has some hundreds at most: counted, not kept. */
+export async function countScripts(tables: Tables, account: string): Promise<number> {
+  const { count } = await tables.selectFrom("worker_scripts").select((eb) => eb.fn.countAll<number>().as("count")).where("account_id", "=", account).executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+export async function insertScript(tables: Tables, script: ScriptRecord): Promise<void> {
+  await tables.insertInto("worker_scripts").values(rowOf(script)).execute();
+}
+
+export async function updateScript(tables: Tables, script: ScriptRecord): Promise<void> {
+  await tables.updateTable("worker_scripts").set(rowOf(script)).where("id", "=", script.id).execute();
+}
+
+export async function deleteScript(tables: Tables, id: string): Promise<void> {
+  const versions = tables.selectFrom("worker_versions").select("id").where("script_id", "=", id);
+  const deployments = tables.selectFrom("worker_deployments").select("id").where("script_id", "=", id);
+  await tables.deleteFrom("worker_modules").where("version_id", "in", versions).execute();
+  await tables.deleteFrom("worker_versions").where("script_id", "=", id).execute();
+  await tables.deleteFrom("worker_deployed_versions").where("deployment_id", "in", deployments).execute();
+  await tables.deleteFrom("worker_deployments").where("script_id", "=", id).execute();
+  await tables.deleteFrom("worker_schedules").where("script_id", "=", id).execute();
+  await tables.deleteFrom("worker_scripts").where("id", "=", id).execute();
+}
+
+export const settingsOf = ({ subdomainEnabled, previewsEnabled, tags, logpush, observability, tailConsumers, usageModel, placement }: ScriptSettings): ScriptSettings =>
+  ({ subdomainEnabled, previewsEnabled, tags, logpush, observability, tailConsumers, usageModel, placement });
+
+function rowOf(script: ScriptRecord): ScriptsTables["worker_scripts"] {
+  const { subdomainEnabled, previewsEnabled, ...settings } = settingsOf(script);
+  return {
+    id: script.id,
+    account_id: script.account,
+    name: script.name,
+    created_at: script.createdAt,
+    modified_at: script.modifiedAt,
+    subdomain_enabled: Number(subdomainEnabled),
+    previews_enabled: Number(previewsEnabled),
+    settings: JSON.stringify(settings),
+    version_count: script.versionCount,
+    deployment_count: script.deploymentCount,
+    latest_version_id: script.latestVersionId,
+    live_deployment_id: script.liveDeploymentId,
+  };
+}
+
+const record = (row: Selectable<ScriptsTables["worker_scripts"]> | undefined): ScriptRecord | undefined =>
+  row && {
+    ...(JSON.parse(row.settings) as Omit<ScriptSettings, "subdomainEnabled" | "previewsEnabled">),
+    subdomainEnabled: row.subdomain_enabled === 1,
+    previewsEnabled: row.previews_enabled === 1,
+    id: row.id,
+    account: row.account_id,
+    name: row.name,
+    createdAt: row.created_at,
+    modifiedAt: row.modified_at,
+    versionCount: row.version_count,
+    deploymentCount: row.deployment_count,
+    latestVersionId: row.latest_version_id,
+    liveDeploymentId: row.live_deployment_id,
+  };

@@ -1,0 +1,169 @@
+import { offsetOf, randomIds, silentLog, systemClock, type Clock, type Ids, type Log, type PageRequest } from "../../kernel/index.ts";
+import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
+import { workerErrors } from "../errors.ts";
+import { parseCron } from "../schedules/cron.ts";
+import { planSecrets, planSettings } from "./changing.ts";
+import { checkScriptName } from "./checks.ts";
+import { removeDeployment, removeScript, removeVersion } from "./deleting.ts";
+import { deployVersions } from "./deploying.ts";
+import { findDeployments, listDeployments } from "./deployments-table.ts";
+import { DEFAULT_UPLOAD_LIMITS, type UploadLimits } from "./limits.ts";
+import type { LiveVersions } from "./live-versions.ts";
+import { readModules } from "./module-objects.ts";
+import { createModuleSweep, type ModuleSweepOptions } from "./module-sweep.ts";
+import { addScript } from "./new-script.ts";
+import type { Parts } from "./parts.ts";
+import type { BindingTargets, Scripts } from "./port.ts";
+import { listSchedules, replaceSchedules } from "./schedules-table.ts";
+import type { ScriptsTables } from "./schema.ts";
+import { countScripts, findScript, findScriptById, listScripts, updateScript, type ScriptRecord } from "./scripts-table.ts";
+import { createSubdomains } from "./subdomains.ts";
+import { findBySubdomain } from "./subdomains-table.ts";
+import { createTurns } from "./turns.ts";
+import { planUpload } from "./uploading.ts";
+import { createVersionMaker } from "./version-maker.ts";
+import { findVersion, listModules, listVersions } from "./versions-table.ts";
+import { deploymentOf, scriptOf, scriptsOf, versionOf } from "./views.ts";
+
+export interface ScriptsOptions {
+  db: Db;
+  objects: ObjectStore;
+  secrets: Secrets;
+  events: Events;
+  /** Where versions are tried and run. */
+  live: LiveVersions;
+  targets: BindingTargets;
+  /** What the account's label below the workers domain is made of at first. */
+  accountName?: (account: string) => Promise<string | undefined>;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  limits?: Partial<UploadLimits>;
+}
+
+export interface ScriptStore extends Scripts {
+  /** Deletes modules that no version is made of any more. To be called now and then. */
+  sweep(options?: ModuleSweepOptions): Promise<{ orphans: number; finished: boolean }>;
+}
+
+export function createScripts(options: ScriptsOptions): ScriptStore {
+  const { db, objects, clock = systemClock, ids = randomIds, log = silentLog, accountName = async () => undefined } = options;
+  const limits = { ...DEFAULT_UPLOAD_LIMITS, ...options.limits };
+  const parts: Parts = { ...options, clock, ids, log, limits, turns: createTurns(limits.waitingDeploys) };
+  const tables = db.tables<ScriptsTables>();
+  const make = createVersionMaker(parts);
+  const subdomains = createSubdomains({ db, accountName });
+  const sweep = createModuleSweep({ db, objects, clock });
+
+  async function need(account: string, name: string): Promise<ScriptRecord> {
+    const script = await findScript(tables, account, name);
+    if (script === undefined) throw workerErrors.scriptMissing({ script: name });
+    return script;
+  }
+
+  const inTurn = <Result>(account: string, name: string, work: () => Promise<Result>) => parts.turns.take(`${account}/${name}`, name, work);
+  const view = async (record: ScriptRecord | undefined) => (record === undefined ? undefined : (await scriptsOf(tables, [record]))[0]);
+  const slice = (page: PageRequest | undefined, all: number) => (page === undefined ? { offset: 0, limit: all } : { offset: offsetOf(page), limit: page.perPage });
+
+  return {
+    async list(account, page) {
+      const total = await countScripts(tables, account);
+      return { items: await scriptsOf(tables, await listScripts(tables, account, slice(page, total))), total };
+    },
+    get: async (account, name) => view(await findScript(tables, account, name)),
+    async byId(account, id) {
+      const record = await findScriptById(tables, id);
+      return record?.account === account ? view(record) : undefined;
+    },
+    async upload(account, name, upload, by) {
+      checkScriptName(name);
+      const said = { "workers/triggered_by": "upload", ...upload.annotations };
+      const made = await make({ account, name, by, create: true, ...(upload.settings && { settings: upload.settings }), plan: planUpload(upload, parts, said) });
+      return { script: scriptOf(made.script, made.version, made.deployment), version: versionOf(made.version, name), deployment: deploymentOf(made.deployment!) };
+    },
+    async create(account, name) {
+      checkScriptName(name);
+      return inTurn(account, name, async () => {
+        const id = ids.hex();
+        const script = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => (await findScript(tx, account, name)) ?? addScript(tx, id, { account, name, now: clock.now(), limits }));
+        return (await view(script))!;
+      });
+    },
+    delete: (account, name) => removeScript(parts, account, name),
+
+    async createVersion(account, name, upload, by) {
+      const made = await make({ account, name, by, create: false, ...(upload.settings && { settings: upload.settings }), plan: planUpload(upload, parts, undefined) });
+      return versionOf(made.version, name);
+    },
+    async versions(account, name, page) {
+      const { id } = await need(account, name);
+      const { versions, total } = await listVersions(tables, id, slice(page, page.perPage));
+      return { items: versions.map((version) => versionOf(version, name)), total };
+    },
+    async version(account, name, id) {
+      const script = await need(account, name);
+      const version = await findVersion(tables, id);
+      return version?.scriptId === script.id ? versionOf(version, name) : undefined;
+    },
+    deleteVersion: (account, name, id) => removeVersion(parts, account, name, id),
+    modules: async ({ id }) => readModules(await listModules(tables, id), objects),
+
+    async deployments(account, name, page) {
+      const { id } = await need(account, name);
+      const { deployments, total } = await listDeployments(tables, id, slice(page, limits.keptDeployments));
+      return { items: deployments.map(deploymentOf), total };
+    },
+    async deployment(account, name, id) {
+      const script = await need(account, name);
+      const found = (await findDeployments(tables, [id])).get(id);
+      return found?.scriptId === script.id ? deploymentOf(found) : undefined;
+    },
+    deleteDeployment: (account, name, id) => removeDeployment(parts, account, name, id),
+    deploy: async (account, name, request, by) => deploymentOf(await deployVersions(parts, account, name, request, by)),
+
+    async changeSecrets(account, name, changes, by, { deploy = true, annotations = {} } = {}) {
+      const { version } = await make({ account, name, by, create: false, plan: planSecrets(changes, { deploy, annotations }, parts) });
+      return versionOf(version, name);
+    },
+    async secrets(account, name) {
+      const { latestVersionId } = await need(account, name);
+      const latest = latestVersionId === null ? undefined : await findVersion(tables, latestVersionId);
+      return (latest?.bindings ?? []).flatMap((binding) => (binding.type === "secret_text" ? binding.name : []));
+    },
+
+    changeSettings: (account, name, change) =>
+      inTurn(account, name, async () => {
+        const changed = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
+          const script = await findScript(tx, account, name);
+          if (script === undefined) throw workerErrors.scriptMissing({ script: name });
+          const after = { ...script, ...defined(change), modifiedAt: clock.now() };
+          await updateScript(tx, after);
+          return after;
+        });
+        return (await view(changed))!;
+      }),
+    async changeVersionSettings(account, name, change, by) {
+      const { version } = await make({ account, name, by, create: false, plan: planSettings(change, parts) });
+      return versionOf(version, name);
+    },
+
+    subdomain: (account) => subdomains.of(account),
+    changeSubdomain: (account, label) => subdomains.change(account, label),
+    bySubdomain: (label, script) => findBySubdomain(tables, label, script),
+
+    async changeSchedules(account, name, crons) {
+      const { id } = await need(account, name);
+      if (crons.length > limits.cronsPerScript) throw workerErrors.tooManyCrons({ limit: limits.cronsPerScript });
+      for (const [i, cron] of crons.entries()) {
+        parseCron(cron);
+        if (crons.indexOf(cron) < i) throw workerErrors.duplicateCron({ cron });
+      }
+      await db.transaction<ScriptsTables, void>((tx) => replaceSchedules(tx, { id, account }, crons, clock.now()));
+      return listSchedules(tables, id);
+    },
+    schedules: async (account, name) => listSchedules(tables, (await need(account, name)).id),
+    sweep,
+  };
+}
+
+const defined = <Values extends object>(values: Values): Values => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;

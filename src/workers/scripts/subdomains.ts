@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import { isUniqueViolation, type Db } from "../../store/index.ts";
+import { workerErrors } from "../errors.ts";
+import type { ScriptsTables } from "./schema.ts";
+import { addSubdomain, findSubdomain, putSubdomain } from "./subdomains-table.ts";
+
+/** The account's own label below the workers domain. */
+export interface Subdomains {
+  of(account: string): Promise<string>;
+  change(account: string, label: string): Promise<string>;
+}
+
+export function createSubdomains({ db, accountName }: { db: Db; accountName(account: string): Promise<string | undefined> }): Subdomains {
+  const tables = db.tables<ScriptsTables>();
+
+  async function claim(account: string, label: string): Promise<string> {
+    await db.transaction<ScriptsTables, void>((tx) => addSubdomain(tx, account, label));
+    return (await findSubdomain(tables, account)) ?? "";
+  }
+
+  return {
+    async of(account) {
+      const found = await findSubdomain(tables, account);
+      if (found !== undefined) return found;
+      const wish = labelFrom(await accountName(account));
+      const unique = `${wish.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
+      // Others may have the first; the second is ours unless somebody took it on purpose.
+      return (await claim(account, wish)) || (await claim(account, unique)) || claim(account, `w-${createHash("sha256").update(unique).digest("hex").slice(0, 32)}`);
+    },
+    async change(account, label) {
+      const wanted = label.toLowerCase();
+      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(wanted)) throw workerErrors.badSubdomain({ label: JSON.stringify(label.slice(0, 100)) });
+      try {
+        await db.transaction<ScriptsTables, void>((tx) => putSubdomain(tx, account, wanted));
+      } catch (err) {
+        throw isUniqueViolation(err) ? workerErrors.subdomainTaken({ label: wanted }) : err;
+      }
+      return wanted;
+    },
+  };
+}
+
+function labelFrom(name = ""): string {
+  const ascii = name.normalize("NFKD").toLowerCase().replace(/[^\x20-\x7e]/g, "").replace(/[^a-z0-9]+/g, "-");
+  return ascii.slice(0, 40).replace(/^-+|-+$/g, "") || "workers";
+}

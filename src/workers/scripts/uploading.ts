@@ -1,0 +1,39 @@
+import { resolveBindings, type BindingSources } from "./bindings.ts";
+import { checkCompatibilityDate, checkFlags, checkModules } from "./checks.ts";
+import type { Parts } from "./parts.ts";
+import type { Annotations, Upload } from "./port.ts";
+import type { ScriptsTables } from "./schema.ts";
+import type { Base, Content } from "./version-maker.ts";
+import { findVersion } from "./versions-table.ts";
+
+/** Where the bindings of a version on this base may come from. */
+export function sourcesOf({ scriptId, latest }: Base, { db, secrets, limits }: Pick<Parts, "db" | "secrets" | "limits">): BindingSources {
+  return {
+    scriptId,
+    base: latest?.bindings ?? [],
+    async ofVersion(id) {
+      const version = await findVersion(db.tables<ScriptsTables>(), id);
+      return version?.scriptId === scriptId ? version.bindings : undefined;
+    },
+    secrets,
+    limits,
+  };
+}
+
+/** Checks what an upload says by itself, once; what it says about its base, whenever that is another. */
+export function planUpload(upload: Upload, parts: Pick<Parts, "db" | "secrets" | "limits" | "clock">, deploy: Annotations | undefined): (base: Base) => Promise<Content> {
+  const { limits, clock } = parts;
+  checkModules(upload, limits);
+  const { format, main, modules } = upload;
+  const content = {
+    format,
+    main,
+    modules,
+    compatibilityDate: checkCompatibilityDate(upload.compatibilityDate, clock.now()),
+    compatibilityFlags: checkFlags(upload.compatibilityFlags, limits),
+    ...(upload.limits !== undefined && { limits: upload.limits }),
+    annotations: { "workers/triggered_by": deploy === undefined ? "version_upload" : "upload", ...upload.annotations },
+    ...(deploy !== undefined && { deploy }),
+  };
+  return async (base) => ({ ...content, bindings: await resolveBindings(upload, sourcesOf(base, parts)) });
+}

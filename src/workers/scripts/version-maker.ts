@@ -1,0 +1,143 @@
+import { createHash } from "node:crypto";
+import { isUniqueViolation } from "../../store/index.ts";
+import { workerErrors } from "../errors.ts";
+import { checkTargets } from "./bindings.ts";
+import { announce, writeDeployment } from "./deploying.ts";
+import type { DeploymentRecord } from "./deployments-table.ts";
+import { storeModules } from "./module-objects.ts";
+import type { Parts } from "./parts.ts";
+import type { Annotations, Author, ScriptSettings, UploadedModule, Version } from "./port.ts";
+import type { ScriptsTables } from "./schema.ts";
+import { addScript } from "./new-script.ts";
+import { findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
+import { findVersion, insertVersion, listModules, pruneVersions, type ModuleRecord, type VersionRecord } from "./versions-table.ts";
+import { workerOf } from "./worker.ts";
+
+/** Where a new version starts from. */
+export interface Base {
+  /** As it will be, for a worker that is not there yet. */
+  scriptId: string;
+  script?: ScriptRecord;
+  /** The newest version, and what it is made of. */
+  latest?: VersionRecord;
+  modules: ModuleRecord[];
+}
+
+/** What a new version is made of. */
+export interface Content extends Pick<Version, "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"> {
+  modules: UploadedModule[];
+  /** Set: it goes live at once, with these annotations of the deployment. */
+  deploy?: Annotations;
+}
+
+export interface VersionRequest {
+  account: string;
+  name: string;
+  by: Author;
+  /** Makes the worker when there is none; otherwise it is scriptMissing. */
+  create: boolean;
+  settings?: Partial<ScriptSettings>;
+  /** Asked again when another process was faster and the base is another now. */
+  plan(base: Base): Promise<Content>;
+}
+
+export interface Made {
+  script: ScriptRecord;
+  version: VersionRecord;
+  deployment?: DeploymentRecord;
+}
+
+/** How often another process may be faster before we give up. */
+const ATTEMPTS = 10;
+
+/**
+ * Makes a version: tries it, keeps its modules, then writes version and deployment in one transaction. Whatever fails, and wherever, leaves
+ * the worker as it was; modules without a version are swept.
+ */
+export function createVersionMaker(parts: Parts) {
+  const { db, objects, secrets, live, targets, clock, ids, limits, turns } = parts;
+  const tables = db.tables<ScriptsTables>();
+
+  async function baseOf({ account, name, create }: VersionRequest, newId: string): Promise<Base> {
+    const script = await findScript(tables, account, name);
+    if (script === undefined) {
+      if (!create) throw workerErrors.scriptMissing({ script: name });
+      return { scriptId: newId, modules: [] };
+    }
+    const latest = script.latestVersionId === null ? undefined : await findVersion(tables, script.latestVersionId);
+    return { scriptId: script.id, script, ...(latest && { latest }), modules: latest === undefined ? [] : await listModules(tables, latest.id) };
+  }
+
+  /** Undefined when the base has changed since. */
+  function commit(request: VersionRequest, base: Base, version: VersionRecord, modules: ModuleRecord[], deploy: Annotations | undefined): Promise<Made | undefined> {
+    const { account, name } = request;
+    return db.transaction<ScriptsTables, Made | undefined>(async (tx) => {
+      const current = await findScript(tx, account, name);
+      if (current?.id !== base.script?.id || current?.versionCount !== base.script?.versionCount || current?.latestVersionId !== base.script?.latestVersionId) return undefined;
+      const before = current ?? (await addScript(tx, base.scriptId, { account, name, now: version.createdAt, limits }));
+      const script: ScriptRecord = { ...before, ...request.settings, modifiedAt: version.createdAt, versionCount: version.number, latestVersionId: version.id };
+      await updateScript(tx, script);
+      await insertVersion(tx, version, modules);
+      if (deploy === undefined) {
+        await pruneVersions(tx, script.id, script.versionCount - limits.keptVersions);
+        return { script, version };
+      }
+      const deployed = await writeDeployment(tx, script, { id: ids.uuid(), createdAt: version.createdAt, author: version.author, annotations: deploy, versions: [{ versionId: version.id, percentage: 100 }] }, limits);
+      return { ...deployed, version };
+    }).catch((err: unknown) => {
+      if (isUniqueViolation(err)) return undefined;
+      throw err;
+    });
+  }
+
+  /** Undefined when another process was faster. */
+  async function attempt(request: VersionRequest, newId: string, written: ModuleRecord[]): Promise<Made | undefined> {
+    const base = await baseOf(request, newId);
+    const { modules, deploy, ...content } = await request.plan(base);
+    await checkTargets(content.bindings, request.account, targets);
+    const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account };
+    const trial = await live.tryOut(workerOf({ ...identity, ...content }, { name: request.name, modules, secrets }));
+    let kept = false;
+    try {
+      const records = await storeModules(modules, [...base.modules, ...written], { objects, ids });
+      written.push(...records.filter(({ objectKey }) => !base.modules.some((known) => known.objectKey === objectKey)));
+      const version: VersionRecord = {
+        ...identity,
+        ...content,
+        number: (base.script?.versionCount ?? 0) + 1,
+        author: request.by,
+        createdAt: clock.now(),
+        etag: etagOf(content, records),
+        handlers: trial.handlers,
+        startupMs: trial.startupMs,
+        size: records.filter(({ kind }) => kind !== "source-map").reduce((sum, { size }) => sum + size, 0),
+      };
+      const made = await commit(request, base, version, records, deploy);
+      kept = made !== undefined;
+      return made;
+    } finally {
+      if (kept) trial.keep();
+      else trial.drop();
+    }
+  }
+
+  return async function make(request: VersionRequest): Promise<Made> {
+    return turns.take(`${request.account}/${request.name}`, request.name, async () => {
+      const newId = ids.hex();
+      const written: ModuleRecord[] = [];
+      for (let i = 0; i < ATTEMPTS; i++) {
+        const made = await attempt(request, newId, written);
+        if (made === undefined) continue;
+        if (made.deployment !== undefined) await announce(made.script.id, parts);
+        return made;
+      }
+      throw workerErrors.tooManyDeploys({ limit: ATTEMPTS, script: request.name });
+    });
+  };
+}
+
+/** Over all that runs, and nothing that is said about it. */
+function etagOf({ format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<Content, "modules" | "deploy">, modules: ModuleRecord[]): string {
+  const runs = [format, main, bindings, compatibilityDate, compatibilityFlags, limits ?? null, modules.map(({ name, kind, sha256 }) => [name, kind, sha256])];
+  return createHash("sha256").update(JSON.stringify(runs)).digest("hex");
+}

@@ -2,9 +2,10 @@ export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } f
 export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
 export { CONFIG_NAMES } from "./config/find.ts";
 export { type ReadProjectOptions, readProject } from "./config/read.ts";
+export { type Target, type TargetDatabase, readTarget } from "./config/target.ts";
 export type { ModuleRule } from "./config/rules.ts";
 export { projectErrors } from "./errors.ts";
-export type { BuildSettings, Project, ReelpostSettings } from "./project.ts";
+export type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "./project.ts";
 export type { EnvUse } from "./check/env-uses.ts";
 export { explainException } from "./check/explain.ts";
 export { type Inspection, inspectProject } from "./check/inspect.ts";

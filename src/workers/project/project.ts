@@ -17,12 +17,18 @@ export interface Project {
   /** YYYY-MM-DD, never newer than the runtime supports. */
   compatibilityDate: string;
   compatibilityFlags: string[];
-  /** send_email, KV, R2, D1, vars, secrets. A name appears once; ids are those of local development (`preview_id` before `id`). */
+  /**
+   * send_email, KV, R2, D1, vars, secrets. A name appears once. Read for development, ids are the local ones (`preview_id` before `id`); read for
+   * a deploy, they are those of the server, and secrets are not among them: it keeps its own.
+   */
   bindings: Binding[];
   /** `secrets.required`: declared, whether or not .dev.vars has a value for them. */
   requiredSecrets: string[];
+  /** Names that .dev.vars has values for. */
+  localSecrets: string[];
   limits: ScriptLimits | undefined;
   build: BuildSettings;
+  deploy: DeploySettings;
   /** `dev.port` and `dev.ip`. */
   dev: { port?: number; ip?: string };
   /** Address patterns the worker asks to receive mail for (`addresses`). */
@@ -44,6 +50,19 @@ export interface BuildSettings {
   tsconfig: string | undefined;
   jsxFactory: string | undefined;
   jsxFragment: string | undefined;
+}
+
+/** What only a server has a use for. Undefined: the file does not say, and the server keeps what it has. */
+export interface DeploySettings {
+  accountId: string | undefined;
+  /** Reachable by an address of its own. */
+  workersDev: boolean | undefined;
+  previewUrls: boolean | undefined;
+  /** Variables that were set on the server stay. */
+  keepVars: boolean;
+  crons: string[] | undefined;
+  observability: Record<string, unknown> | undefined;
+  logpush: boolean | undefined;
 }
 
 export interface ReelpostSettings {

@@ -1,25 +1,52 @@
+import { type ConfigDocument, type Problem, errorAt, valueAt } from "../../../kernel/config/index.ts";
 import type { Binding, SendEmailBinding } from "../../scripts/script.ts";
 import type { DevVar } from "./dev-vars.ts";
+import type { EnvironmentView } from "./environment.ts";
 import type { EnvironmentFields } from "./schema.ts";
 
+/** A worker is read to be run on this machine, or to be sent to a server. */
+export type Purpose = "dev" | "deploy";
+
 /**
- * The bindings of a local run. As in `wrangler dev`, preview resources go before the ones of production, a secret goes before a variable of
- * the same name, and a resource without an id gets one of its own from the worker and the binding.
+ * The bindings of a run. For a local one, as in `wrangler dev`, preview resources go before the ones of production, a secret goes before a
+ * variable of the same name, and a resource without an id gets one of its own from the worker and the binding.
  */
-export function makeBindings(fields: EnvironmentFields, workerName: string, secrets: readonly DevVar[]): Binding[] {
+export function makeBindings(fields: EnvironmentFields, { workerName, purpose, secrets }: { workerName: string; purpose: Purpose; secrets: readonly DevVar[] }): Binding[] {
   const own = (binding: string) => `${workerName}-${binding}`.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-");
+  const choose = (binding: string, preview: string | undefined, id: string | undefined) => (purpose === "deploy" ? undefined : preview) ?? id ?? own(binding);
   const secretNames = new Set(secrets.map(({ name }) => name));
   return [
     ...(fields.send_email ?? []).map(sendEmailBinding),
-    ...(fields.kv_namespaces ?? []).map((entry): Binding => ({ type: "kv_namespace", name: entry.binding, namespace_id: entry.preview_id ?? entry.id ?? own(entry.binding) })),
-    ...(fields.r2_buckets ?? []).map((entry): Binding => ({ type: "r2_bucket", name: entry.binding, bucket_name: entry.preview_bucket_name ?? entry.bucket_name ?? own(entry.binding) })),
-    ...(fields.d1_databases ?? []).map((entry): Binding => ({ type: "d1", name: entry.binding, id: entry.preview_database_id ?? entry.database_id ?? own(entry.binding) })),
+    ...(fields.kv_namespaces ?? []).map((entry): Binding => ({ type: "kv_namespace", name: entry.binding, namespace_id: choose(entry.binding, entry.preview_id, entry.id) })),
+    ...(fields.r2_buckets ?? []).map((entry): Binding => ({ type: "r2_bucket", name: entry.binding, bucket_name: choose(entry.binding, entry.preview_bucket_name, entry.bucket_name) })),
+    ...(fields.d1_databases ?? []).map((entry): Binding => ({ type: "d1", name: entry.binding, id: choose(entry.binding, entry.preview_database_id, entry.database_id) })),
     ...Object.entries(fields.vars ?? {}).flatMap(([name, value]): Binding[] => {
       if (secretNames.has(name)) return [];
       return [typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value }];
     }),
     ...secrets.map(({ name, value }): Binding => ({ type: "secret_text", name, text: value })),
   ];
+}
+
+const RESOURCES = [
+  { list: "kv_namespaces", id: "id", what: "KV namespace", command: (name: string) => `reelpost kv namespace create ${name}` },
+  { list: "r2_buckets", id: "bucket_name", what: "R2 bucket", command: (name: string) => `reelpost r2 bucket create ${name.toLowerCase().replaceAll("_", "-")}` },
+  { list: "d1_databases", id: "database_id", what: "D1 database", command: (name: string) => `reelpost d1 create ${name}` },
+];
+
+/** A server has no use for made-up ids: each storage binding has to name one that is there. */
+export function checkDeployIds(document: ConfigDocument, view: EnvironmentView): Problem[] {
+  return RESOURCES.flatMap(({ list, id, what, command }) => {
+    const entries = view.get(list);
+    if (!Array.isArray(entries)) return [];
+    return entries.flatMap((entry: unknown, index): Problem[] => {
+      const [binding, value] = [valueAt(entry, ["binding"]), valueAt(entry, [id])];
+      if (typeof binding !== "string" || value !== undefined) return [];
+      const message = `"${list}[${index}]" names no ${what} of the server: the binding ${binding} has no "${id}"`;
+      const name = valueAt(entry, ["database_name"]);
+      return [errorAt(document.locate([...view.pathOf(list), index]), message, `create one with \`${command(typeof name === "string" ? name : binding)}\`, and write its ${id === "bucket_name" ? "name" : "id"} here as "${id}"`)];
+    });
+  });
 }
 
 type SendEmailFields = NonNullable<EnvironmentFields["send_email"]>[number];

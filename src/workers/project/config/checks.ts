@@ -1,4 +1,5 @@
 import { type ConfigDocument, type Path, type Problem, errorAt, fieldName, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import type { Purpose } from "./bindings.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
 import { UNSUPPORTED } from "./schema.ts";
@@ -7,14 +8,14 @@ import { UNSUPPORTED } from "./schema.ts";
  * What no single field shows. These look at the unchecked value, so that they run beside the schema, not after it: a file with a wrong
  * type and a name used twice is told about both.
  */
-export function checkAcrossFields(document: ConfigDocument, view: EnvironmentView, now: number): Problem[] {
+export function checkAcrossFields(document: ConfigDocument, view: EnvironmentView, { now, purpose }: { now: number; purpose: Purpose }): Problem[] {
   return [
     ...checkRequired(document, view, now),
     ...checkDate(document, view, now),
     ...checkUnsupported(document, view),
     ...checkSendEmail(document),
     ...checkUniqueNames(document, view),
-    ...checkWithoutEffect(document, view),
+    ...checkWithoutEffect(document, view, purpose),
   ];
 }
 
@@ -104,10 +105,10 @@ function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: R
 }
 
 /** Fields that do something elsewhere and nothing here; silence would cost somebody an afternoon. */
-function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView): Problem[] {
+function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, purpose: Purpose): Problem[] {
   const at = (field: string, ...inner: string[]) => ({ path: [...view.pathOf(field), ...inner], value: valueAt(document.value, [...view.pathOf(field), ...inner]) });
   const fields = [
-    { ...at("triggers", "crons"), message: "cron triggers do not run yet", fix: "call the work from email() or fetch() for now" },
+    ...(purpose === "deploy" ? [] : [{ ...at("triggers", "crons"), message: "cron triggers are not run by the clock while developing", fix: "run one with a request to /cdn-cgi/handler/scheduled; a deployed worker is run by the clock" }]),
     { ...at("build", "command"), message: 'the build command is not run: reelpost bundles "main" itself', fix: 'run it yourself first, and point "main" at its output with "no_bundle": true' },
     { ...at("tail_consumers"), message: '"tail_consumers" has no effect: tail workers do not run yet', fix: "read the logs in the console" },
     { ...at("streaming_tail_consumers"), message: '"streaming_tail_consumers" has no effect: tail workers do not run yet', fix: "read the logs in the console" },

@@ -81,6 +81,8 @@ test("a file with every field becomes a project", async (t) => {
       { type: "secret_text", name: "OTHER", text: "x y" },
     ],
     requiredSecrets: [],
+    localSecrets: ["TOKEN", "OTHER"],
+    deploy: { accountId: undefined, workersDev: true, previewUrls: undefined, keepVars: false, crons: undefined, observability: { enabled: true }, logpush: undefined },
     limits: { cpuMs: 50 },
     build: { rules: [{ type: "Text", globs: ["**/*.md"], fallthrough: true }], define: { FLAG: "true" }, alias: { x: "./src/x.ts" }, minify: true, noBundle: false, tsconfig: join(root, "tsconfig.json"), jsxFactory: undefined, jsxFragment: undefined },
     dev: { port: 9999, ip: "127.0.0.1" },
@@ -163,8 +165,8 @@ wrangler.jsonc:19:25: error: "limits.cpu_ms" should be at least 1, but is -5
   fix: for example 30000
 wrangler.jsonc:20:23: error: "rules[0].type" should be one of "ESModule", "CommonJS", "CompiledWasm", "Text", "Data", but is "Txt"
   fix: did you mean "Text"?
-wrangler.jsonc:21:17: warning: cron triggers do not run yet
-  fix: call the work from email() or fetch() for now
+wrangler.jsonc:21:17: warning: cron triggers are not run by the clock while developing
+  fix: run one with a request to /cdn-cgi/handler/scheduled; a deployed worker is run by the clock
 wrangler.jsonc:22:30: error: "reelpost.smtp_port" should be at most 65535, but is 99999
   fix: for example 2525
 wrangler.jsonc:22:59: error: "reelpost.egress.allow[0]" is neither an IP address nor a range

@@ -2,8 +2,8 @@ import { dirname, relative, resolve } from "node:path";
 import { type ConfigDocument, type Problem, checkDocument, errorAt, errorsOf, parseDocument, warningAt, warningsOf } from "../../../kernel/config/index.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
-import type { BuildSettings, Project, ReelpostSettings } from "../project.ts";
-import { makeBindings } from "./bindings.ts";
+import type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "../project.ts";
+import { checkDeployIds, makeBindings, type Purpose } from "./bindings.ts";
 import { checkAcrossFields } from "./checks.ts";
 import { judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, checkEnvironment, viewEnvironment } from "./environment.ts";
@@ -18,6 +18,8 @@ export interface ReadProjectOptions {
   config?: string;
   /** `--env` */
   environment?: string;
+  /** What the project is read for. Default "dev". */
+  purpose?: Purpose;
   clock: Pick<Clock, "now">;
 }
 
@@ -25,7 +27,7 @@ export interface ReadProjectOptions {
  * Reads a worker's configuration with its secrets. Throws UserError: `configurationInvalid` with every problem of the files at once,
  * `configurationMissing` or `configurationUnreadable`. Warnings come with the project.
  */
-export async function readProject({ cwd, config, environment, clock }: ReadProjectOptions): Promise<Project> {
+export async function readProject({ cwd, config, environment, purpose = "dev", clock }: ReadProjectOptions): Promise<Project> {
   const { file, others } = await findConfig(cwd, config);
   const document = parseDocument(file, await readConfigText(file));
   const root = dirname(file);
@@ -40,13 +42,14 @@ export async function readProject({ cwd, config, environment, clock }: ReadProje
   const view = viewEnvironment(document, environment);
   problems.push(...checked.problems, ...checkEnvironment(document, environment));
   const isObject = typeof document.value === "object" && document.value !== null;
-  if (isObject && !problems.some(isAboutEnvironment)) problems.push(...checkAcrossFields(document, view, clock.now()));
+  if (isObject && !problems.some(isAboutEnvironment)) problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose }));
+  if (isObject && purpose === "deploy") problems.push(...checkDeployIds(document, view));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root);
-  problems.push(...secretProblems, ...(await checkMain(document, view, root)));
+  problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
   if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
 
   const fields = fieldsOf(checked.value, environment);
-  const name = workerName(checked.value, environment);
+  const name = workerName(checked.value, environment)!;
   const date = fields.compatibility_date!;
   const verdict = judgeDate(date, clock.now());
   return {
@@ -57,10 +60,12 @@ export async function readProject({ cwd, config, environment, clock }: ReadProje
     main: resolve(root, fields.main!),
     compatibilityDate: verdict.kind === "newer" ? verdict.use : date,
     compatibilityFlags: fields.compatibility_flags ?? [],
-    bindings: makeBindings(fields, name, secrets),
+    bindings: makeBindings(fields, { workerName: name, purpose, secrets: purpose === "dev" ? secrets : [] }),
     requiredSecrets: fields.secrets?.required ?? [],
+    localSecrets: secrets.map((secret) => secret.name),
     limits: fields.limits?.cpu_ms === undefined ? undefined : { cpuMs: fields.limits.cpu_ms },
     build: buildSettings(fields, checked.value, root),
+    deploy: deploySettings(fields, checked.value),
     dev: definedOnly({ port: checked.value.dev?.port, ip: checked.value.dev?.ip }),
     addresses: fields.addresses ?? [],
     reelpost: reelpostSettings(checked.value),
@@ -80,7 +85,7 @@ async function checkMain(document: ConfigDocument, view: EnvironmentView, root: 
   return [errorAt(document.locate(view.pathOf("main")), `"main" names a file that does not exist: "${main}"`, fix)];
 }
 
-function fieldsOf(configuration: ConfigurationFields, environment: string | undefined): EnvironmentFields {
+export function fieldsOf(configuration: ConfigurationFields, environment: string | undefined): EnvironmentFields {
   if (environment === undefined) return configuration;
   const own = configuration.env?.[environment] ?? {};
   const pick = (from: object, names: object) => Object.fromEntries(Object.entries(from).filter(([name, value]) => name in names && value !== undefined));
@@ -88,9 +93,9 @@ function fieldsOf(configuration: ConfigurationFields, environment: string | unde
 }
 
 /** An environment is a worker of its own, named after both unless it has a name. */
-function workerName(configuration: ConfigurationFields, environment: string | undefined): string {
-  const own = environment === undefined ? undefined : configuration.env?.[environment]?.name;
-  return own ?? (environment === undefined ? configuration.name! : `${configuration.name}-${environment}`);
+export function workerName({ name, env }: Pick<ConfigurationFields, "name" | "env">, environment: string | undefined): string | undefined {
+  const own = environment === undefined ? undefined : env?.[environment]?.name;
+  return own ?? (environment === undefined || name === undefined ? name : `${name}-${environment}`);
 }
 
 function buildSettings(fields: EnvironmentFields, configuration: ConfigurationFields, root: string): BuildSettings {
@@ -105,6 +110,16 @@ function buildSettings(fields: EnvironmentFields, configuration: ConfigurationFi
     jsxFragment: fields.jsx_fragment,
   };
 }
+
+const deploySettings = (fields: EnvironmentFields, { keep_vars }: ConfigurationFields): DeploySettings => ({
+  accountId: fields.account_id,
+  workersDev: fields.workers_dev,
+  previewUrls: fields.preview_urls,
+  keepVars: keep_vars ?? false,
+  crons: fields.triggers?.crons ?? undefined,
+  observability: fields.observability,
+  logpush: fields.logpush,
+});
 
 function reelpostSettings({ reelpost = {} }: ConfigurationFields): ReelpostSettings {
   const { verified_addresses, smtp_port, egress = {}, limits = {} } = reelpost;

@@ -75,7 +75,7 @@ export const inherited = {
   tsconfig: z.string().min(1).optional().meta({ example: "tsconfig.json" }),
   jsx_factory: z.string().min(1).optional(),
   jsx_fragment: z.string().min(1).optional(),
-  observability: passedOver,
+  observability: z.record(z.string(), z.json()).optional().meta({ example: { enabled: true } }),
   addresses: z
     .array(
       z
@@ -85,13 +85,13 @@ export const inherited = {
     )
     .optional()
     .meta({ example: ["hi@example.com", "*@example.com"] }),
-  account_id: passedOver,
-  workers_dev: passedOver,
-  preview_urls: passedOver,
+  account_id: z.string().min(1).optional().meta({ example: "0123456789abcdef0123456789abcdef" }),
+  workers_dev: z.boolean().optional(),
+  preview_urls: z.boolean().optional(),
   route: passedOver,
   routes: passedOver,
   placement: passedOver,
-  logpush: passedOver,
+  logpush: z.boolean().optional(),
   upload_source_maps: passedOver,
   keep_names: passedOver,
   preserve_file_names: passedOver,
@@ -101,7 +101,7 @@ export const inherited = {
   first_party_worker: passedOver,
   python_modules: passedOver,
   migrations: passedOver,
-  triggers: passedOver,
+  triggers: z.looseObject({ crons: z.array(z.string().min(1)).nullish().meta({ example: ["*/5 * * * *"] }) }).optional().meta({ example: { crons: ["*/5 * * * *"] } }),
   build: passedOver,
   tail_consumers: passedOver,
   streaming_tail_consumers: passedOver,
@@ -210,7 +210,7 @@ const topLevelOnly = {
     })
     .optional()
     .meta({ example: { port: 8787 } }),
-  keep_vars: passedOver,
+  keep_vars: z.boolean().optional(),
   legacy_env: passedOver,
   send_metrics: passedOver,
   reelpost: reelpostFields.optional().meta({ example: { verified_addresses: ["someone@example.com"] } }),

@@ -1,0 +1,60 @@
+import { dirname, relative, resolve } from "node:path";
+import { type Problem, checkDocument, errorsOf, parseDocument } from "../../../kernel/config/index.ts";
+import { UserError } from "../../../kernel/errors.ts";
+import { problemDetails, projectErrors } from "../errors.ts";
+import { checkEnvironment } from "./environment.ts";
+import { findConfig, readConfigText } from "./find.ts";
+import { fieldsOf, workerName } from "./read.ts";
+import { configurationFields } from "./schema.ts";
+
+/** What a configuration file says of a worker that runs elsewhere: enough to name it and its storage. Its code need not be there. */
+export interface Target {
+  configFile: string;
+  root: string;
+  name: string | undefined;
+  accountId: string | undefined;
+  kvNamespaces: { binding: string; id: string | undefined }[];
+  r2Buckets: { binding: string; name: string | undefined }[];
+  d1Databases: TargetDatabase[];
+}
+
+export interface TargetDatabase {
+  binding: string;
+  name: string | undefined;
+  id: string | undefined;
+  /** Absolute. */
+  migrationsDir: string;
+  migrationsTable: string;
+}
+
+/** Undefined when no file is named and none is found. Throws UserError like `readProject`, for what is wrong with the file itself. */
+export async function readTarget({ cwd, config, environment }: { cwd: string; config?: string; environment?: string }): Promise<Target | undefined> {
+  const found = await findConfig(cwd, config).catch((thrown: unknown) => {
+    if (thrown instanceof UserError && thrown.kind === "configurationMissing" && environment === undefined) return undefined;
+    throw thrown;
+  });
+  if (found === undefined) return undefined;
+  const { file } = found;
+  const document = parseDocument(file, await readConfigText(file));
+  const checked = checkDocument(document, configurationFields);
+  const problems: Problem[] = [...document.problems, ...(document.value === undefined ? [] : [...checked.problems, ...checkEnvironment(document, environment)])];
+  if (checked.value === undefined || errorsOf(problems).length > 0) throw projectErrors.configurationInvalid({ file: relative(cwd, file) || file, ...problemDetails(errorsOf(problems), cwd) });
+
+  const root = dirname(file);
+  const fields = fieldsOf(checked.value, environment);
+  return {
+    configFile: file,
+    root,
+    name: workerName(checked.value, environment),
+    accountId: fields.account_id,
+    kvNamespaces: (fields.kv_namespaces ?? []).map(({ binding, id }) => ({ binding, id })),
+    r2Buckets: (fields.r2_buckets ?? []).map(({ binding, bucket_name: name }) => ({ binding, name })),
+    d1Databases: (fields.d1_databases ?? []).map((database) => ({
+      binding: database.binding,
+      name: database.database_name,
+      id: database.database_id,
+      migrationsDir: resolve(root, database.migrations_dir ?? "migrations"),
+      migrationsTable: database.migrations_table ?? "d1_migrations",
+    })),
+  };
+}

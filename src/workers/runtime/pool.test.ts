@@ -125,12 +125,15 @@ describe("the pool", () => {
     const server = createServer((request, response) => void runtime.fetch("test", request, response));
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };
-    const response = await fetch(`http://127.0.0.1:${port}/a?b`, { method: "POST", body: new Blob(["streamed"]).stream(), duplex: "half", headers: { "cf-connecting-ip": "1.2.3.4" } } as RequestInit);
+    const response = await fetch(`http://127.0.0.1:${port}/a?b`, { method: "POST", body: new Blob(["streamed"]).stream(), duplex: "half", headers: { "cf-connecting-ip": "1.2.3.4", authorization: "Bearer abc", "X-Api-Key": "abc", "x-word": "plain" } } as RequestInit);
     assert.equal(response.status, 201);
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
     assert.equal(await response.text(), `POST 127.0.0.1:${port} streamed 127.0.0.1`);
     await told;
-    assert.deepEqual([seen[0]!.event, seen[0]!.logs[0]!.message], [{ kind: "fetch", method: "POST", url: "/a?b", status: 201 }, ["asked"]]);
+    const { headers, ...event } = seen[0]!.event as Extract<Invocation["event"], { kind: "fetch" }>;
+    assert.deepEqual([event, seen[0]!.logs[0]!.message], [{ kind: "fetch", method: "POST", url: "/a?b", status: 201, cf: { httpProtocol: "HTTP/1.1" } }, ["asked"]]);
+    const { host, authorization, "x-api-key": key, "x-word": word, "cf-connecting-ip": client } = headers!;
+    assert.deepEqual({ host, authorization, key, word, client }, { host: `127.0.0.1:${port}`, authorization: "REDACTED", key: "REDACTED", word: "plain", client: "127.0.0.1" });
     server.close();
   });
 

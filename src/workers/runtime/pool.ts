@@ -2,6 +2,7 @@ import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } fro
 import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
+import { fetchEvent } from "./fetch-event.ts";
 import { loadInsideModules } from "./inside-modules.ts";
 import { identityOf } from "./invocations.ts";
 import { createLauncher, type Identity } from "./launch.ts";
@@ -155,7 +156,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     async fetch(name, request, response) {
       const process = await processOf(name);
       if ("fetch" in process) return process.fetch(request, response);
-      tellUnstarted(name, { kind: "fetch", method: request.method ?? "GET", url: request.url ?? "/", status: 503 }, process);
+      tellUnstarted(name, fetchEvent(request, { status: 503 }), process);
       request.resume();
       response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
       return process;

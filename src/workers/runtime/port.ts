@@ -65,6 +65,8 @@ export interface ThrownException {
   message: string;
   /** Mapped to the sources where a source map is known. */
   stack?: string;
+  /** When, for what workerd reported. */
+  at?: Date;
 }
 
 export interface Invocation extends Outcome {
@@ -74,7 +76,17 @@ export interface Invocation extends Outcome {
   account?: string;
   event:
     | { kind: "email"; id: string; from: string; to: string; rawSize: number }
-    | { kind: "fetch"; method: string; url: string; headers?: Record<string, string>; status?: number }
+    | {
+        kind: "fetch";
+        method: string;
+        /** Path and query, as the request line has them. */
+        url: string;
+        /** Names in lower case, `cf-connecting-ip` among them; secret values redacted. */
+        headers?: Record<string, string>;
+        /** What is known of the connection, under the names of the hosted service: `httpProtocol`. */
+        cf?: Record<string, unknown>;
+        status?: number;
+      }
     | { kind: "scheduled"; cron: string; scheduledTime: Date }
     | { kind: "other"; name: string };
   /** The reason a message was refused with, by setReject(). */

@@ -82,7 +82,7 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
   async function retire(process: WorkerProcess | undefined) {
     if (process === undefined) return;
     retiring.add(process);
-    await process.stop(DRAIN_MS);
+    await process.stop(Math.max(DRAIN_MS, process.longestMs));
     retiring.delete(process);
   }
 

@@ -27,7 +27,7 @@ export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs
 /** A logged error arrives as the text of its stack. */
 const isStack = (part: unknown): part is string => typeof part === "string" && part.includes("\n    at ");
 
-export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] => item.exceptions.map(({ name, message, stack }) => mapException({ name, message, stack }, mapStack));
+export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] => item.exceptions.map(({ name, message, stack, timestamp }) => mapException({ name, message, stack, at: new Date(timestamp) }, mapStack));
 
 const OUTCOMES = new Set<Outcome["outcome"]>(["ok", "exception", "exceededCpu", "exceededMemory", "exceededWallTime", "canceled"]);
 

@@ -9,6 +9,7 @@ import { generateConfig, type Sockets } from "./capnp.ts";
 import { createDispatchClient, type Answer } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
+import { fetchEvent } from "./fetch-event.ts";
 import type { InsideModules } from "./inside-modules.ts";
 import { createInvocations } from "./invocations.ts";
 import type { Launcher, WorkerdProcess } from "./launch.ts";
@@ -46,6 +47,8 @@ export interface WorkerProcess {
   /** Its end was asked for, by stop(). */
   readonly retired: boolean;
   readonly exited: Promise<void>;
+  /** What is running may need this long, in ms, when it is longer than a message or a request. */
+  readonly longestMs: number;
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<Outcome>;
@@ -72,6 +75,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   const running = new Set<{ chargedMs: number }>();
   let lastUsed = performance.now();
   let retired = false;
+  let scheduledRuns = 0;
   let death: Outcome | undefined;
 
   const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
@@ -171,6 +175,9 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       return retired;
     },
     exited,
+    get longestMs() {
+      return scheduledRuns > 0 ? limits.scheduledWallMs : 0;
+    },
     async email(mail, actions) {
       const invocation = invocations.begin({ kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize });
       const token = messages.open({ mail, actions });
@@ -183,13 +190,15 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       return { ...answer, exception: record?.exception ?? { name: "Error", message: "the worker failed without a word" }, ended };
     },
     async fetch(request, response) {
-      const invocation = invocations.begin({ kind: "fetch", method: request.method ?? "GET", url: request.url ?? "/" });
+      const invocation = invocations.begin(fetchEvent(request));
       const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
       invocation.settle(outcome, { status: response.statusCode });
       return outcome;
     },
     async scheduled(event) {
       const invocation = invocations.begin({ kind: "scheduled", ...event });
+      scheduledRuns++;
+      void invocation.ended.then(() => scheduledRuns--);
       const { silent = false, ...answer } = await counted(() => answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)));
       invocation.settle(answer, { silent });
       const { outcome, exception } = await invocation.ended;
@@ -197,7 +206,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     },
     handlers: () => dispatch.handlers(STARTUP_MS),
     upgrade(request, socket, head) {
-      const invocation = invocations.begin({ kind: "fetch", method: "GET", url: request.url ?? "/" }, { lingering: true });
+      const invocation = invocations.begin(fetchEvent(request), { lingering: true });
       void passthrough.upgrade(invocation.id, request, socket, head).then((status) => {
         lastUsed = performance.now();
         invocation.settle({ outcome: "ok" }, { status });

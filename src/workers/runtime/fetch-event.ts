@@ -1,0 +1,37 @@
+import type { IncomingMessage } from "node:http";
+import type { Invocation } from "./port.ts";
+
+type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
+
+/** What the hosted service keeps out of logs: the value of every header whose name has one of these in it. */
+const SECRET = /auth|cookie|jwt|key|secret|token/;
+export const REDACTED = "REDACTED";
+
+/** Of one hop, or of the server's own making. */
+const LEFT_OUT = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "cf-ray", "cf-connecting-ip", "x-real-ip", "x-reelpost-dispatch", "x-reelpost-meta"]);
+
+/** What the record of a request says about it. The headers are put together when somebody looks: nearly always nobody does. */
+export function fetchEvent(request: IncomingMessage, more: Pick<FetchEvent, "status"> = {}): FetchEvent {
+  const client = request.socket.remoteAddress ?? "";
+  let headers: Record<string, string> | undefined;
+  return {
+    kind: "fetch",
+    method: request.method ?? "GET",
+    url: request.url ?? "/",
+    ...more,
+    cf: { httpProtocol: `HTTP/${request.httpVersion}` },
+    get headers() {
+      return (headers ??= visibleHeaders(request.headers, client));
+    },
+  };
+}
+
+function visibleHeaders(received: IncomingMessage["headers"], client: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(received)) {
+    if (value === undefined || LEFT_OUT.has(name)) continue;
+    headers[name] = SECRET.test(name) ? REDACTED : Array.isArray(value) ? value.join(", ") : value;
+  }
+  headers["cf-connecting-ip"] = client;
+  return headers;
+}

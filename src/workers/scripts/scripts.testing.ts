@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { createManualClock, silentLog, type Clock } from "../../kernel/index.ts";
+import { createLocalEvents, createSecrets, openFsObjects, type Db, type Events, type ObjectStore, type Secrets } from "../../store/index.ts";
+import { workerErrors } from "../errors.ts";
+import { createLiveWorkers, type LiveOptions } from "../live/live.ts";
+import type { WorkerRuntime } from "../runtime/port.ts";
+import type { Author, BindingTargets, Upload } from "./port.ts";
+import type { WorkerScript } from "./script.ts";
+import { createScripts, type ScriptStore, type ScriptsOptions } from "./scripts.ts";
+
+/** Parts for the tests of deploying: uploads from source text, and a runtime that runs nothing. */
+
+export const author: Author = { id: "f".repeat(32), email: "dev@example.com", source: "api" };
+
+export const uploadOf = (source: string, more: Partial<Upload> = {}): Upload => ({
+  format: "modules",
+  main: "index.js",
+  modules: [{ name: "index.js", kind: "esm", contentType: "application/javascript+module", content: source }],
+  bindings: [],
+  keepBindings: [],
+  inheritStrictly: false,
+  compatibilityFlags: [],
+  ...more,
+});
+
+export const everyTarget: BindingTargets = { kvNamespace: async () => true, r2Bucket: async () => true, d1Database: async () => true };
+
+/** Answers with what the code says: `throws` does not start, `email` and `fetch` are handlers. A message is refused with the version's id. */
+export function createFakeRuntime() {
+  const known = new Map<string, WorkerScript>();
+  const state = { tried: 0, removed: [] as string[], runs: [] as { script: string; cron: string; at: number }[], beforeStart: async () => {} };
+  const codeOf = (script: WorkerScript) => String(script.modules.find(({ name }) => name === script.main)?.content);
+  const missing = (name: string) => ({ outcome: "exception" as const, exception: { name: "Error", message: `no ${name}` } });
+  const runtime: WorkerRuntime = {
+    async deploy(script, { start = true } = {}) {
+      if (start) {
+        state.tried++;
+        await state.beforeStart();
+        if (codeOf(script).includes("throws")) throw workerErrors.scriptRefused({ script: script.name, reason: "it throws" });
+      }
+      known.set(script.key!, script);
+    },
+    async remove(name) {
+      if (known.delete(name)) state.removed.push(name);
+    },
+    async email(name) {
+      const script = known.get(name);
+      return script === undefined ? { ...missing(name), ended: Promise.resolve() } : { outcome: "ok", rejected: script.version, ended: Promise.resolve() };
+    },
+    fetch: async (name) => missing(name),
+    async scheduled(name, { cron, scheduledTime }) {
+      const script = known.get(name);
+      if (script === undefined) return missing(name);
+      state.runs.push({ script: script.name, cron, at: scheduledTime.getTime() });
+      return { outcome: "ok" };
+    },
+    async handlers(name) {
+      const script = known.get(name);
+      if (script === undefined) throw workerErrors.scriptMissing({ script: name });
+      return ["email", "fetch"].filter((handler) => codeOf(script).includes(handler));
+    },
+    upgrade: () => {},
+    onInvocation: () => () => {},
+    close: async () => {},
+  };
+  return { runtime, known, state };
+}
+
+export interface House {
+  db: Db;
+  objects: ObjectStore;
+  secrets: Secrets;
+  events: Events;
+  clock: Clock & { advance(ms: number): void };
+  fake: ReturnType<typeof createFakeRuntime>;
+  live: ReturnType<typeof createLiveWorkers>;
+  scripts: ScriptStore;
+  /** The same database and objects once more, with parts of its own. */
+  another(db: Db): Pick<House, "fake" | "live" | "scripts">;
+}
+
+/** Everything from the database up, closed when `scope` ends. */
+export async function openHouse(scope: { after(end: () => Promise<void>): void }, db: Db, options: { limits?: ScriptsOptions["limits"]; targets?: BindingTargets; live?: Partial<LiveOptions>; objects?: (objects: ObjectStore) => ObjectStore } = {}): Promise<House> {
+  const folder = mkdtempSync(join(tmpdir(), "scripts-"));
+  scope.after(async () => rmSync(folder, { recursive: true, force: true }));
+  const stored = await openFsObjects({ folder });
+  const objects = options.objects?.(stored) ?? stored;
+  const secrets = createSecrets({ keys: [randomBytes(32)] });
+  const clock = createManualClock(Date.parse("2026-10-20T10:00:30Z"));
+  const events = createLocalEvents({ log: silentLog });
+  scope.after(() => events.close());
+  const build = (from: Db) => {
+    const fake = createFakeRuntime();
+    const live = createLiveWorkers({ db: from, objects, secrets, events, runtime: fake.runtime, clock, ...options.live });
+    scope.after(() => live.close());
+    const scripts = createScripts({ db: from, objects, secrets, events, live, targets: options.targets ?? everyTarget, clock, ...(options.limits && { limits: options.limits }) });
+    return { fake, live, scripts };
+  };
+  return { db, objects, secrets, events, clock, ...build(db), another: build };
+}

@@ -1,0 +1,160 @@
+import { sql } from "kysely";
+import type { AccountTables, Executor } from "./tables.ts";
+import type { Account, Membership, MembershipStatus, User } from "./types.ts";
+
+export const emailKey = (email: string): string => email.toLowerCase();
+
+// ---- users
+
+export async function insertUser(db: Executor, user: User): Promise<void> {
+  await db.insertInto("users")
+    .values({
+      id: user.id, email: user.email, email_key: emailKey(user.email), first_name: user.firstName, last_name: user.lastName,
+      telephone: user.telephone, country: user.country, zipcode: user.zipcode, global_key_hash: null, created_at: user.createdAt,
+    })
+    .execute();
+}
+
+/** The user of the first run. */
+export async function firstUser(db: Executor): Promise<User | undefined> {
+  const row = await db.selectFrom("users").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
+  return row && toUser(row);
+}
+
+export async function findUser(db: Executor, id: string): Promise<User | undefined> {
+  const row = await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
+  return row && toUser(row);
+}
+
+export async function findUserByGlobalKey(db: Executor, hash: string): Promise<User | undefined> {
+  const row = await db.selectFrom("users").selectAll().where("global_key_hash", "=", hash).executeTakeFirst();
+  return row && toUser(row);
+}
+
+export async function setGlobalKey(db: Executor, user: string, hash: string): Promise<void> {
+  await db.updateTable("users").set({ global_key_hash: hash }).where("id", "=", user).execute();
+}
+
+export async function updateUser(db: Executor, id: string, change: Partial<Pick<User, "firstName" | "lastName" | "telephone" | "country" | "zipcode">>): Promise<void> {
+  const set = {
+    ...(change.firstName !== undefined && { first_name: change.firstName }),
+    ...(change.lastName !== undefined && { last_name: change.lastName }),
+    ...(change.telephone !== undefined && { telephone: change.telephone }),
+    ...(change.country !== undefined && { country: change.country }),
+    ...(change.zipcode !== undefined && { zipcode: change.zipcode }),
+  };
+  if (Object.keys(set).length > 0) await db.updateTable("users").set(set).where("id", "=", id).execute();
+}
+
+// ---- accounts
+
+export async function insertAccount(db: Executor, { id, name, type, settings, createdAt }: Account): Promise<void> {
+  await db.insertInto("accounts").values({ id, name, type, settings: JSON.stringify(settings), created_at: createdAt }).execute();
+}
+
+export async function updateAccount(db: Executor, { id, name, type, settings }: Account): Promise<void> {
+  await db.updateTable("accounts").set({ name, type, settings: JSON.stringify(settings) }).where("id", "=", id).execute();
+}
+
+export async function deleteAccount(db: Executor, id: string): Promise<void> {
+  await db.deleteFrom("accounts").where("id", "=", id).execute();
+}
+
+export async function findAccount(db: Executor, id: string): Promise<Account | undefined> {
+  const row = await db.selectFrom("accounts").selectAll().where("id", "=", id).executeTakeFirst();
+  return row && toAccount(row);
+}
+
+/** In no order. */
+export async function findAccounts(db: Executor, ids: readonly string[], name?: string): Promise<Account[]> {
+  if (ids.length === 0) return [];
+  let query = db.selectFrom("accounts").selectAll().where("id", "in", ids);
+  if (name !== undefined) query = query.where("name", "=", name);
+  return (await query.execute()).map(toAccount);
+}
+
+export async function otherAccountExists(db: Executor, id: string): Promise<boolean> {
+  return (await db.selectFrom("accounts").select("id").where("id", "!=", id).limit(1).executeTakeFirst()) !== undefined;
+}
+
+// ---- memberships
+
+export async function insertMembership(db: Executor, { id, user, account, status, createdAt }: Membership): Promise<void> {
+  await db.insertInto("memberships").values({ id, user_id: user, account_id: account, status, created_at: createdAt }).execute();
+}
+
+export async function findMembership(db: Executor, user: string, id: string): Promise<Membership | undefined> {
+  const row = await db.selectFrom("memberships").selectAll().where("id", "=", id).where("user_id", "=", user).executeTakeFirst();
+  return row && toMembership(row);
+}
+
+export async function setMembershipStatus(db: Executor, id: string, status: MembershipStatus): Promise<void> {
+  await db.updateTable("memberships").set({ status }).where("id", "=", id).execute();
+}
+
+export async function deleteMembership(db: Executor, id: string): Promise<void> {
+  await db.deleteFrom("memberships").where("id", "=", id).execute();
+}
+
+export async function deleteMembershipsOf(db: Executor, account: string): Promise<void> {
+  await db.deleteFrom("memberships").where("account_id", "=", account).execute();
+}
+
+/** Whether anyone but this membership has access to the account. */
+export async function otherMemberExists(db: Executor, { id, account }: Membership): Promise<boolean> {
+  return (await db.selectFrom("memberships").select("id").where("account_id", "=", account).where("id", "!=", id).where("status", "=", "accepted").limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Accounts that a user has access to, oldest membership first. */
+export async function accountsOfUser(db: Executor, user: string): Promise<string[]> {
+  const rows = await db.selectFrom("memberships").select("account_id").where("user_id", "=", user).where("status", "=", "accepted").orderBy("created_at").orderBy("id").execute();
+  return rows.map(({ account_id }) => account_id);
+}
+
+export async function countMemberships(db: Executor, user: string): Promise<number> {
+  const { count } = await db.selectFrom("memberships").select(db.fn.countAll().as("count")).where("user_id", "=", user).executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+export interface MembershipQuery {
+  accountName?: string | undefined;
+  status?: MembershipStatus | undefined;
+  order?: "id" | "account.name" | "status" | undefined;
+  direction?: "asc" | "desc" | undefined;
+}
+
+/** Of one user, each with its account. The caller bounds how many accounts a user has. */
+export async function listMemberships(db: Executor, user: string, { accountName, status, order, direction = "asc" }: MembershipQuery, { limit, offset }: { limit: number; offset: number }): Promise<{ rows: { membership: Membership; account: Account }[]; total: number }> {
+  let query = db.selectFrom("memberships").innerJoin("accounts", "accounts.id", "memberships.account_id").where("memberships.user_id", "=", user);
+  if (accountName !== undefined) query = query.where("accounts.name", "=", accountName);
+  if (status !== undefined) query = query.where("memberships.status", "=", status);
+  const { total } = await query.select(sql<number>`count(*)`.as("total")).executeTakeFirstOrThrow();
+  let sorted = query.select([
+    "memberships.id", "memberships.user_id", "memberships.account_id", "memberships.status", "memberships.created_at",
+    "accounts.name", "accounts.type", "accounts.settings", "accounts.created_at as account_created_at",
+  ]);
+  if (order === "account.name") sorted = sorted.orderBy("accounts.name", direction);
+  if (order === "status") sorted = sorted.orderBy("memberships.status", direction);
+  if (order === undefined) sorted = sorted.orderBy("memberships.created_at", direction);
+  const rows = await sorted.orderBy("memberships.id", direction).limit(limit).offset(offset).execute();
+  return {
+    total: Number(total),
+    rows: rows.map((row) => ({
+      membership: toMembership(row),
+      account: toAccount({ id: row.account_id, name: row.name, type: row.type, settings: row.settings, created_at: row.account_created_at }),
+    })),
+  };
+}
+
+const toUser = (row: AccountTables["users"]): User => ({
+  id: row.id, email: row.email, firstName: row.first_name, lastName: row.last_name, telephone: row.telephone, country: row.country, zipcode: row.zipcode,
+  hasGlobalKey: row.global_key_hash !== null, createdAt: row.created_at,
+});
+
+const toAccount = (row: AccountTables["accounts"]): Account => ({
+  id: row.id, name: row.name, type: row.type as Account["type"], settings: JSON.parse(row.settings) as Account["settings"], createdAt: row.created_at,
+});
+
+const toMembership = (row: AccountTables["memberships"]): Membership => ({
+  id: row.id, user: row.user_id, account: row.account_id, status: row.status as MembershipStatus, createdAt: row.created_at,
+});

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../test/support/databases.ts";
+import { accountsConformance } from "./accounts.conformance.ts";
+
+onEveryDatabase(accountsConformance);

@@ -1,0 +1,113 @@
+import { offsetOf, type Clock, type Ids, type Page, type PageRequest } from "../kernel/index.ts";
+import type { Db } from "../store/index.ts";
+import {
+  countMemberships, deleteAccount, deleteMembershipsOf, findAccount, findAccounts, insertAccount, insertMembership, otherAccountExists, updateAccount,
+} from "./accounts-table.ts";
+import type { Caller } from "./caller.ts";
+import { accountErrors } from "./errors.ts";
+import { deleteTokensOf } from "./tokens/tokens-table.ts";
+import type { Account, AccountLimits } from "./types.ts";
+import type { AccountTables } from "./tables.ts";
+
+export interface Accounts {
+  /** Those of which the caller's token reaches anything, oldest membership first unless `direction` says otherwise. */
+  list(by: Caller, page: PageRequest, options?: { name?: string | undefined; direction?: "asc" | "desc" | undefined }): Promise<Page<Account>>;
+  /** Throws notAllowed unless the caller's token reaches anything of it. */
+  get(by: Caller, id: string): Promise<Account>;
+  /** The caller's user becomes its member. Throws badAccount, tooManyAccounts. */
+  create(by: Caller, request: AccountRequest): Promise<Account>;
+  /** Absent settings stay. Throws noAccount, badAccount. */
+  update(id: string, request: AccountRequest): Promise<Account>;
+  /** With its memberships and its own tokens. Throws lastAccount, and accountNotEmpty while anything else lives in it. */
+  delete(id: string): Promise<void>;
+}
+
+export interface AccountRequest {
+  name: string;
+  type?: Account["type"] | undefined;
+  settings?: Partial<Account["settings"]> | undefined;
+}
+
+/** What still lives in an account, in words ("2 zones, 1 worker"); undefined: nothing. The domains above answer that. */
+export type AccountContents = (account: string) => Promise<string | undefined>;
+
+export interface AccountsParts {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  limits: Pick<AccountLimits, "accounts">;
+  contents: AccountContents;
+  /** Called when a change is committed, before it is answered; with the tokens that went with an account. */
+  changed(account: string, tokens?: string[]): void;
+}
+
+const MAX_NAME = 100;
+
+export function createAccountList({ db, clock, ids, limits, contents, changed }: AccountsParts): Accounts {
+  const tables = db.tables<AccountTables>();
+
+  return {
+    async list(by, page, { name, direction = "asc" } = {}) {
+      const order = direction === "asc" ? by.accounts : by.accounts.toReversed();
+      const start = offsetOf(page);
+      if (name === undefined) return { items: await inOrder(order.slice(start, start + page.perPage)), total: order.length };
+      const named = await inOrder(order, name);
+      return { items: named.slice(start, start + page.perPage), total: named.length };
+    },
+    async get(by, id) {
+      if (!by.accounts.includes(id)) throw accountErrors.notAllowed({ why: "The token has no permission on this account." });
+      const account = await findAccount(tables, id);
+      if (account === undefined) throw accountErrors.noAccount({ id });
+      return account;
+    },
+    async create(by, request) {
+      const now = clock.now();
+      const account: Account = { ...checked(request, { enforceTwofactor: false }), id: ids.hex(), type: request.type ?? "standard", createdAt: now };
+      const membership = { id: ids.hex(), user: by.user.id, account: account.id, status: "accepted" as const, createdAt: now };
+      await db.transaction<AccountTables, void>(async (tx) => {
+        if ((await countMemberships(tx, by.user.id)) >= limits.accounts) throw accountErrors.tooManyAccounts({ limit: limits.accounts });
+        await insertAccount(tx, account);
+        await insertMembership(tx, membership);
+      });
+      changed(account.id);
+      return account;
+    },
+    async update(id, request) {
+      const account = await db.transaction<AccountTables, Account>(async (tx) => {
+        const old = await findAccount(tx, id);
+        if (old === undefined) throw accountErrors.noAccount({ id });
+        const next: Account = { ...old, ...checked(request, old.settings), type: request.type ?? old.type };
+        await updateAccount(tx, next);
+        return next;
+      });
+      changed(id);
+      return account;
+    },
+    async delete(id) {
+      const found = await contents(id);
+      if (found !== undefined) throw accountErrors.accountNotEmpty({ contents: found });
+      const tokens = await db.transaction<AccountTables, string[]>(async (tx) => {
+        if ((await findAccount(tx, id)) === undefined) throw accountErrors.noAccount({ id });
+        if (!(await otherAccountExists(tx, id))) throw accountErrors.lastAccount();
+        await deleteMembershipsOf(tx, id);
+        await deleteAccount(tx, id);
+        return deleteTokensOf(tx, id);
+      });
+      changed(id, tokens);
+    },
+  };
+
+  async function inOrder(wanted: readonly string[], name?: string): Promise<Account[]> {
+    const found = new Map((await findAccounts(tables, wanted, name)).map((account) => [account.id, account]));
+    return wanted.flatMap((id) => found.get(id) ?? []);
+  }
+}
+
+function checked({ name, settings }: AccountRequest, before: Account["settings"]): Pick<Account, "name" | "settings"> {
+  const trimmed = name.trim();
+  if (trimmed === "") throw accountErrors.badAccount({ field: "name", reason: "it is empty" });
+  if (trimmed.length > MAX_NAME) throw accountErrors.badAccount({ field: "name", reason: `it has more than ${MAX_NAME} characters` });
+  // oxlint-disable-next-line no-control-regex
+  if (/[\u0000-\u001f\u007f]/.test(trimmed)) throw accountErrors.badAccount({ field: "name", reason: "it has control characters" });
+  return { name: trimmed, settings: { ...before, ...settings } };
+}

@@ -1,0 +1,89 @@
+import type { Clock, Ids, Log } from "../kernel/index.ts";
+import type { Db, Events } from "../store/index.ts";
+import { findAccount } from "./accounts-table.ts";
+import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
+import { createFirstRun, type FirstRun } from "./first-run.ts";
+import { createMemberships, type Memberships } from "./memberships.ts";
+import { createRecent } from "./recent.ts";
+import { createAuthenticator, type Authenticator } from "./tokens/authenticate.ts";
+import { createLastUsed } from "./tokens/last-used.ts";
+import { createTokens, type Tokens } from "./tokens/tokens.ts";
+import { type AccountLimits, DEFAULT_ACCOUNT_LIMITS } from "./types.ts";
+import { createUsers, type Users } from "./users.ts";
+import type { AccountTables } from "./tables.ts";
+
+export interface AccountsOptions {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  events: Events;
+  log: Log;
+  limits?: Partial<AccountLimits>;
+  /** Default: nothing ever lives in an account. */
+  contents?: AccountContents;
+}
+
+/** Accounts, users, memberships and API tokens. */
+export interface AccountsRoom extends FirstRun {
+  accounts: Accounts;
+  users: Users;
+  memberships: Memberships;
+  tokens: Tokens;
+  authenticate: Authenticator["authenticate"];
+  /** From memory, for a few seconds. */
+  accountExists(id: string): Promise<boolean>;
+  /** Writes what is only noted yet: when tokens were used. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Topics of `store/events`; the ids are those of tokens and of accounts. */
+const TOKENS = "tokens";
+const ACCOUNTS = "accounts";
+
+const MAX_ACCOUNTS_KEPT = 10_000;
+const ACCOUNT_FRESH_MS = 5000;
+
+export function createAccounts({ db, clock, ids, events, log, limits: given = {}, contents = async () => undefined }: AccountsOptions): AccountsRoom {
+  const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...given };
+  const lastUsed = createLastUsed({ db, clock, log });
+  const authenticator = createAuthenticator({ db, clock, lastUsed });
+  const tables = db.tables<AccountTables>();
+  const existing = createRecent({ read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true), clock, max: MAX_ACCOUNTS_KEPT, freshMs: ACCOUNT_FRESH_MS });
+
+  // Which tokens a change of an account or of memberships touches is not worth knowing: such changes are rare.
+  const forget = {
+    token: (id: string) => (id === "" ? authenticator.forgetAll() : authenticator.forgetToken(id)),
+    account: (id: string) => {
+      existing.forget((_, key) => id === "" || key === id);
+      authenticator.forgetAll();
+    },
+  };
+  // The others hear of it by the hint; this process does not wait for its own.
+  const changed = {
+    token: (id: string) => {
+      forget.token(id);
+      events.publish(TOKENS, id);
+    },
+    account: (id: string) => {
+      forget.account(id);
+      events.publish(ACCOUNTS, id);
+    },
+  };
+  const unsubscribe = [events.subscribe(TOKENS, forget.token), events.subscribe(ACCOUNTS, forget.account)];
+
+  return {
+    accounts: createAccountList({ db, clock, ids, limits, contents, changed: (account, tokens = []) => (tokens.forEach(changed.token), changed.account(account)) }),
+    users: createUsers({ db }),
+    memberships: createMemberships({ db, changed: changed.account }),
+    tokens: createTokens({ db, clock, ids, limits, changed: changed.token }),
+    authenticate: authenticator.authenticate,
+    accountExists: async (id) => (await existing.get(id)) === true,
+    ...createFirstRun({ db, clock, ids, changed: () => changed.account("all") }),
+    flush: lastUsed.flush,
+    async close() {
+      for (const end of unsubscribe) end();
+      await lastUsed.close();
+    },
+  };
+}

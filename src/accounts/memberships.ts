@@ -1,0 +1,66 @@
+import { offsetOf, type Page, type PageRequest } from "../kernel/index.ts";
+import type { Db } from "../store/index.ts";
+import { deleteMembership, findAccount, findMembership, listMemberships, type MembershipQuery, otherMemberExists, setMembershipStatus } from "./accounts-table.ts";
+import type { Caller } from "./caller.ts";
+import { accountErrors } from "./errors.ts";
+import type { Account, Membership } from "./types.ts";
+import type { AccountTables, Executor } from "./tables.ts";
+
+export interface MembershipWithAccount {
+  membership: Membership;
+  account: Account;
+}
+
+/** Of the caller's user. */
+export interface Memberships {
+  list(by: Caller, page: PageRequest, query?: MembershipQuery): Promise<Page<MembershipWithAccount>>;
+  /** This and the others below throw noMembership. */
+  get(by: Caller, id: string): Promise<MembershipWithAccount>;
+  /** Throws lastMember when nobody else is in the account; so does delete. */
+  setStatus(by: Caller, id: string, status: "accepted" | "rejected"): Promise<MembershipWithAccount>;
+  delete(by: Caller, id: string): Promise<void>;
+}
+
+/** `changed` is called when a change is committed, before it is answered. */
+export function createMemberships({ db, changed }: { db: Db; changed(account: string): void }): Memberships {
+  const tables = db.tables<AccountTables>();
+  const transaction = <Result>(work: (tx: Executor) => Promise<Result>) => db.transaction<AccountTables, Result>(work);
+
+  async function find(tx: Executor, by: Caller, id: string): Promise<MembershipWithAccount> {
+    const membership = await findMembership(tx, by.user.id, id);
+    const account = membership && (await findAccount(tx, membership.account));
+    if (membership === undefined || account === undefined) throw accountErrors.noMembership({ id });
+    return { membership, account };
+  }
+
+  async function refuseLast(tx: Executor, membership: Membership): Promise<void> {
+    if (membership.status === "accepted" && !(await otherMemberExists(tx, membership))) throw accountErrors.lastMember();
+  }
+
+  return {
+    async list(by, page, query = {}) {
+      const { rows, total } = await listMemberships(tables, by.user.id, query, { limit: page.perPage, offset: offsetOf(page) });
+      return { items: rows, total };
+    },
+    get: (by, id) => find(tables, by, id),
+    async setStatus(by, id, status) {
+      const found = await transaction(async (tx) => {
+        const { membership, account } = await find(tx, by, id);
+        if (status === "rejected") await refuseLast(tx, membership);
+        await setMembershipStatus(tx, id, status);
+        return { membership: { ...membership, status }, account };
+      });
+      changed(found.account.id);
+      return found;
+    },
+    async delete(by, id) {
+      const account = await transaction(async (tx) => {
+        const { membership } = await find(tx, by, id);
+        await refuseLast(tx, membership);
+        await deleteMembership(tx, id);
+        return membership.account;
+      });
+      changed(account);
+    },
+  };
+}

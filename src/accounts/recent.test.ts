@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createManualClock } from "../kernel/index.ts";
+import { createRecent } from "./recent.ts";
+
+function setUp({ max = 3 } = {}) {
+  const clock = createManualClock();
+  const asked: { key: string; answer: (value: string | undefined) => void }[] = [];
+  const recent = createRecent<string>({ clock, max, freshMs: 1000, read: (key) => new Promise((answer) => asked.push({ key, answer })) });
+  const read = async (key: string, value: string | undefined) => {
+    const got = recent.get(key);
+    asked.at(-1)!.answer(value);
+    return got;
+  };
+  return { clock, asked, recent, read };
+}
+
+test("one reading serves all who wait, and those who come while it is fresh", async () => {
+  const { clock, asked, recent } = setUp();
+  const waiting = [recent.get("a"), recent.get("a")];
+  asked[0]!.answer("one");
+  assert.deepEqual([...(await Promise.all(waiting)), await recent.get("a")], ["one", "one", "one"]);
+  assert.equal(asked.length, 1);
+  clock.advance(1000);
+  const again = recent.get("a");
+  asked[1]!.answer("two");
+  assert.equal(await again, "two");
+});
+
+test("what is forgotten while it is read is neither kept nor given to those who ask later", async () => {
+  const { asked, recent } = setUp();
+  const before = recent.get("a");
+  recent.forget(() => true);
+  const after = recent.get("a");
+  assert.equal(asked.length, 2);
+  asked[0]!.answer("old");
+  asked[1]!.answer("new");
+  assert.deepEqual([await before, await after, await recent.get("a")], ["old", "new", "new"]);
+});
+
+test("absent things are not kept, failures neither", async () => {
+  const { asked, read } = setUp();
+  assert.equal(await read("a", undefined), undefined);
+  assert.equal(await read("a", "there"), "there");
+  assert.equal(asked.length, 2);
+  let fail = true;
+  const broken = createRecent<string>({ clock: createManualClock(), max: 1, freshMs: 1000, read: async () => (fail ? Promise.reject(new Error("down")) : "up") });
+  await assert.rejects(broken.get("a"), /down/);
+  fail = false;
+  assert.equal(await broken.get("a"), "up");
+});
+
+test("no more than so many are kept", async () => {
+  const { asked, recent, read } = setUp({ max: 2 });
+  for (const key of ["a", "b", "c"]) await read(key, key);
+  assert.equal(await recent.get("c"), "c");
+  assert.equal(await recent.get("b"), "b");
+  assert.equal(asked.length, 3);
+  assert.equal(await read("a", "again"), "again");
+});

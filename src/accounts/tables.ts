@@ -1,0 +1,40 @@
+import type { Kysely } from "kysely";
+
+/** The tables of this room. */
+export interface AccountTables {
+  users: {
+    id: string;
+    email: string;
+    /** Lowercase: addresses are compared by it. */
+    email_key: string;
+    first_name: string | null;
+    last_name: string | null;
+    telephone: string | null;
+    country: string | null;
+    zipcode: string | null;
+    global_key_hash: string | null;
+    created_at: number;
+  };
+  accounts: { id: string; name: string; type: string; /** JSON. */ settings: string; created_at: number };
+  memberships: { id: string; user_id: string; account_id: string; status: string; created_at: number };
+  tokens: {
+    id: string;
+    user_id: string | null;
+    account_id: string | null;
+    created_by: string;
+    name: string;
+    value_hash: string;
+    status: string;
+    /** JSON. */
+    policies: string;
+    /** JSON. */
+    request_ip: string | null;
+    not_before: number | null;
+    expires_at: number | null;
+    issued_at: number;
+    modified_at: number;
+    last_used_at: number | null;
+  };
+}
+
+export type Executor = Kysely<AccountTables>;

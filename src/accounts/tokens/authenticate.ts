@@ -1,0 +1,112 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import { accountsOfUser, emailKey, findUser, findUserByGlobalKey } from "../accounts-table.ts";
+import type { Caller } from "../caller.ts";
+import { accountErrors } from "../errors.ts";
+import { createRecent } from "../recent.ts";
+import type { User } from "../types.ts";
+import { everything } from "./everything.ts";
+import { compile, grantsOf, type Grant } from "./grants.ts";
+import { ipMatcher } from "./ip-condition.ts";
+import type { LastUsed } from "./last-used.ts";
+import { findTokenByHash } from "./tokens-table.ts";
+import { hashSecret } from "./value.ts";
+import type { AccountTables } from "../tables.ts";
+
+export interface Authenticator {
+  /**
+   * The caller behind a token, or behind a user's address with their global key or one of their tokens. Undefined: unknown, revoked,
+   * disabled, expired or not valid yet. Throws wrongAddress.
+   */
+  authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
+  /** Something about this token changed. */
+  forgetToken(id: string): void;
+  /** Something about users or memberships changed, or nobody knows what. */
+  forgetAll(): void;
+}
+
+interface Known {
+  caller: Caller;
+  emailKey: string;
+  /** A user's global key is nothing without the address. */
+  onlyWithEmail: boolean;
+  notBefore: number;
+  expiresAt: number;
+  letsIn(ip: string | undefined): boolean;
+  /** Absent for a global key. */
+  token?: { lastUsedAt: number | null; notedAt: number };
+}
+
+/** Callers kept in memory. */
+const MAX_CALLERS = 2000;
+/** Changes are told at once; this is for when the telling fails. */
+const FRESH_MS = 5000;
+/** How often a token in constant use is noted as used. */
+const NOTE_MS = 10_000;
+
+export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Clock; lastUsed: LastUsed }): Authenticator {
+  const tables = db.tables<AccountTables>();
+
+  async function read(secretHash: string): Promise<Known | undefined> {
+    const token = await findTokenByHash(tables, secretHash, clock.now());
+    if (token === undefined) return readGlobalKey(secretHash);
+    if (token.status === "disabled") return undefined;
+    const user = await findUser(tables, token.createdBy);
+    if (user === undefined) return undefined;
+    const owned = "account" in token.owner ? [token.owner.account] : await accountsOfUser(tables, token.owner.user);
+    return {
+      ...known(user, { tokenId: token.id, grants: grantsOf(token.policies, token.owner), owned }),
+      onlyWithEmail: false,
+      notBefore: token.notBefore ?? -Infinity,
+      expiresAt: token.expiresAt ?? Infinity,
+      letsIn: ipMatcher(token.ip),
+      token: { lastUsedAt: token.lastUsedAt, notedAt: -Infinity },
+    };
+  }
+
+  async function readGlobalKey(secretHash: string): Promise<Known | undefined> {
+    const user = await findUserByGlobalKey(tables, secretHash);
+    if (user === undefined) return undefined;
+    const owned = await accountsOfUser(tables, user.id);
+    const all = { tokenId: user.id, grants: grantsOf(everything(user.id), { user: user.id }), owned };
+    return { ...known(user, all), onlyWithEmail: true, notBefore: -Infinity, expiresAt: Infinity, letsIn: () => true };
+  }
+
+  const callers = createRecent({ read, clock, max: MAX_CALLERS, freshMs: FRESH_MS });
+
+  function note(entry: Known, now: number): void {
+    if (entry.token === undefined || now - entry.token.notedAt < NOTE_MS) return;
+    entry.token.notedAt = now;
+    lastUsed.note(entry.caller.tokenId, entry.token.lastUsedAt);
+  }
+
+  return {
+    async authenticate({ secret, email, ip }) {
+      const entry = await callers.get(hashSecret(secret));
+      if (entry === undefined) return undefined;
+      if (email === undefined ? entry.onlyWithEmail : entry.emailKey !== emailKey(email)) return undefined;
+      const now = clock.now();
+      if (now < entry.notBefore || now >= entry.expiresAt) return undefined;
+      if (!entry.letsIn(ip)) throw accountErrors.wrongAddress({ ip: ip ?? "unknown" });
+      note(entry, now);
+      return entry.caller;
+    },
+    forgetToken: (id) => callers.forget(({ caller }) => caller.tokenId === id),
+    forgetAll: () => callers.forget(() => true),
+  };
+}
+
+function known(user: User, { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] }): Pick<Known, "caller" | "emailKey"> {
+  return {
+    caller: { tokenId, user: { id: user.id, email: user.email }, accounts: reached(grants, owned), allows: compile(grants, new Set(owned)) },
+    emailKey: emailKey(user.email),
+  };
+}
+
+/** The accounts of which anything is allowed. A zone named without its account leads to none. */
+function reached(grants: Grant[], owned: string[]): string[] {
+  const allowed = grants.filter(({ effect }) => effect === "allow").map(({ place }) => place);
+  if (allowed.some(({ kind }) => kind === "every account" || kind === "every zone")) return owned;
+  const named = new Set(allowed.flatMap((place) => ("account" in place ? [place.account] : [])));
+  return owned.filter((id) => named.has(id));
+}

@@ -1,0 +1,102 @@
+import { Fault } from "../../kernel/index.ts";
+import type { Permission, Resource } from "../caller.ts";
+import { permissionGroup } from "./permission-groups.ts";
+import { holds, mayMeet, readPlaces, scopeOf, type Place } from "./places.ts";
+import type { Policy, TokenOwner } from "./types.ts";
+
+/** One permission at one place, allowed or denied. */
+export interface Grant {
+  effect: "allow" | "deny";
+  permission: Permission;
+  place: Place;
+}
+
+/**
+ * What policies say, one by one. To allow Write is to allow Read; to deny Read is to deny Write, which includes it.
+ * A group and a resource of different scopes have nothing to do with each other.
+ */
+export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[] {
+  return policies.flatMap(({ effect, groups, resources }) => {
+    const places = readPlaces(resources, owner, (key, reason) => new Fault(`a stored policy does not read: ${key}: ${reason}`));
+    return groups.flatMap((id) => {
+      const group = permissionGroup(id);
+      // A group of another version of this program: what nobody knows, nobody asks for.
+      if (group === undefined) return [];
+      const implied = implies(group.name, effect);
+      return places.filter((place) => scopeOf(place) === group.scope).flatMap((place) => implied.map((permission) => ({ effect, permission, place })));
+    });
+  });
+}
+
+function implies(permission: Permission, effect: Grant["effect"]): Permission[] {
+  const [, area, word] = /^(.*) (Read|Write)$/.exec(permission)!;
+  if (effect === "allow" && word === "Write") return [permission, `${area} Read` as Permission];
+  if (effect === "deny" && word === "Read") return [permission, `${area} Write` as Permission];
+  return [permission];
+}
+
+/** Answers whether a permission is allowed, from sets made once. `reachable`: the accounts of the token's owner. */
+export function compile(grants: readonly Grant[], reachable: ReadonlySet<string>): (permission: Permission, on: Resource) => boolean {
+  const rules = new Map<Permission, { allow: Reach; deny: Reach | undefined }>();
+  for (const { effect, permission, place } of grants) {
+    let rule = rules.get(permission);
+    if (rule === undefined) rules.set(permission, (rule = { allow: createReach(), deny: undefined }));
+    add(effect === "allow" ? rule.allow : (rule.deny ??= createReach()), place);
+  }
+  return (permission, on) => {
+    const rule = rules.get(permission);
+    if (rule === undefined || ("account" in on && !reachable.has(on.account))) return false;
+    return (rule.deny === undefined || !covers(rule.deny, on)) && covers(rule.allow, on);
+  };
+}
+
+interface Reach {
+  user: boolean;
+  everyAccount: boolean;
+  accounts: Set<string>;
+  everyZone: boolean;
+  zonesOf: Set<string>;
+  zones: Set<string>;
+  zonesIn: Set<string>;
+}
+
+const createReach = (): Reach => ({ user: false, everyAccount: false, accounts: new Set(), everyZone: false, zonesOf: new Set(), zones: new Set(), zonesIn: new Set() });
+
+function add(reach: Reach, place: Place): void {
+  switch (place.kind) {
+    case "user": return void (reach.user = true);
+    case "every account": return void (reach.everyAccount = true);
+    case "account": return void reach.accounts.add(place.account);
+    case "every zone": return void (reach.everyZone = true);
+    case "zones of": return void reach.zonesOf.add(place.account);
+    case "zone": return void reach.zones.add(place.zone);
+    case "zone in": return void reach.zonesIn.add(`${place.account}/${place.zone}`);
+  }
+}
+
+/**
+ * A permission of accounts asked for a zone is asked for the zone's account; one of zones asked for an account is asked
+ * for all its zones, as creating one needs.
+ */
+function covers(reach: Reach, on: Resource): boolean {
+  if ("user" in on) return reach.user;
+  if (reach.everyAccount || reach.everyZone || reach.accounts.has(on.account) || reach.zonesOf.has(on.account)) return true;
+  return "zone" in on && (reach.zones.has(on.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${on.account}/${on.zone}`)));
+}
+
+/**
+ * The first thing that `wanted` allows and `held` does not: with undefined, a token with `wanted` can do nothing that one with `held` cannot.
+ * Where that depends on which account a zone is in, the answer is the careful one.
+ */
+export function exceeding(wanted: readonly Grant[], held: readonly Grant[]): Grant | undefined {
+  const heldBy = Map.groupBy(held, ({ permission }) => permission);
+  const wantedBy = Map.groupBy(wanted, ({ permission }) => permission);
+  for (const [permission, grants] of wantedBy) {
+    const own = heldBy.get(permission) ?? [];
+    const denies = own.filter(({ effect, place }) => effect === "deny" && !grants.some((grant) => grant.effect === "deny" && holds(grant.place, place)));
+    const allows = own.filter(({ effect }) => effect === "allow");
+    const over = grants.find(({ effect, place }) => effect === "allow" && (!allows.some((allow) => holds(allow.place, place)) || denies.some((deny) => mayMeet(deny.place, place))));
+    if (over !== undefined) return over;
+  }
+  return undefined;
+}

@@ -1,0 +1,56 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import { setLastUsed } from "./tokens-table.ts";
+import type { AccountTables } from "../tables.ts";
+
+/** Keeps `last_used_on` roughly right without a write for every request. */
+export interface LastUsed {
+  /** `before`: what is stored. */
+  note(token: string, before: number | null): void;
+  /** Writes what is noted. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A stored time is at most this old while the token is in use. */
+const STEP_MS = 60_000;
+/** Notes are gathered this long, so that many tokens share a transaction. */
+const GATHER_MS = 1000;
+const MAX_NOTED = 2000;
+
+export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: Log }): LastUsed {
+  let noted = new Map<string, number>();
+  let writing = Promise.resolve();
+  const closing = new AbortController();
+  let waiting = false;
+
+  function flush(): Promise<void> {
+    const batch = noted;
+    noted = new Map();
+    if (batch.size > 0) {
+      writing = writing.then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch))).catch((err: unknown) => log.warn({ err }, "the last use of API tokens was not noted"));
+    }
+    return writing;
+  }
+
+  async function flushLater() {
+    waiting = true;
+    await clock.sleep(GATHER_MS, closing.signal).then(flush, () => {});
+    waiting = false;
+    if (noted.size > 0 && !closing.signal.aborted) void flushLater();
+  }
+
+  return {
+    note(token, before) {
+      const now = clock.now();
+      if ((before !== null && now - before < STEP_MS) || noted.has(token) || noted.size >= MAX_NOTED || closing.signal.aborted) return;
+      noted.set(token, now);
+      if (!waiting) void flushLater();
+    },
+    flush,
+    async close() {
+      closing.abort();
+      await flush();
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { offsetOf, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import type { Caller } from "../caller.ts";
+import { accountErrors } from "../errors.ts";
+import type { AccountLimits } from "../types.ts";
+import { everything } from "./everything.ts";
+import { exceeding, grantsOf, type Grant } from "./grants.ts";
+import { checkIpCondition } from "./ip-condition.ts";
+import { nameOf } from "./places.ts";
+import { checkPolicies } from "./policies.ts";
+import { countTokens, deleteToken, findToken, insertToken, listTokens, setTokenValue, updateToken } from "./tokens-table.ts";
+import type { Policy, Token, TokenOwner, TokenRequest } from "./types.ts";
+import { hashSecret, makeTokenValue } from "./value.ts";
+import type { AccountTables, Executor } from "../tables.ts";
+
+export interface Tokens {
+  /** Expired tokens only with `includeExpired`. */
+  list(owner: TokenOwner, page: PageRequest, options?: { includeExpired?: boolean; direction?: "asc" | "desc" }): Promise<Page<Token>>;
+  /** This and the others below throw noToken for one that the owner does not have. */
+  get(owner: TokenOwner, id: string): Promise<Token>;
+  /** `value` is told this once. Throws badToken, tooManyTokens, and exceeds for what the caller may not do itself. */
+  create(owner: TokenOwner, request: TokenRequest, by: Caller): Promise<{ token: Token; value: string }>;
+  update(owner: TokenOwner, id: string, request: TokenRequest, by: Caller): Promise<Token>;
+  /** A new value; the old one is void at once. Whoever may do less than the token may not learn its value. */
+  roll(owner: TokenOwner, id: string, by: Caller): Promise<string>;
+  delete(owner: TokenOwner, id: string): Promise<void>;
+  /** The token the caller came with. Throws invalidToken when it is not one of this kind of owner, or of this account. */
+  verify(by: Caller, owner: "user" | { account: string }): Promise<Token>;
+}
+
+export interface TokensParts {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  limits: Pick<AccountLimits, "userTokens" | "accountTokens">;
+  /** Called when a change is committed, before it is answered. */
+  changed(token: string): void;
+}
+
+export function createTokens({ db, clock, ids, limits, changed }: TokensParts): Tokens {
+  const tables = db.tables<AccountTables>();
+  const transaction = <Result>(work: (tx: Executor) => Promise<Result>) => db.transaction<AccountTables, Result>(work);
+
+  async function find(tx: Executor, owner: TokenOwner, id: string): Promise<Token> {
+    const token = await findToken(tx, id, clock.now());
+    if (token === undefined || !sameOwner(token.owner, owner)) throw accountErrors.noToken({ id });
+    return token;
+  }
+
+  async function refuseMore(tx: Executor, by: Caller, policies: readonly Policy[], owner: TokenOwner): Promise<void> {
+    const over = exceeding(grantsOf(policies, owner), await grantsBehind(tx, by));
+    if (over !== undefined) throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
+  }
+
+  // Read anew: what the caller was allowed when the request began may have been taken away.
+  async function grantsBehind(tx: Executor, { tokenId, user }: Caller): Promise<Grant[]> {
+    if (tokenId === user.id) return grantsOf(everything(user.id), { user: user.id });
+    const token = await findToken(tx, tokenId, clock.now());
+    if (token?.status !== "active") throw accountErrors.invalidToken();
+    return grantsOf(token.policies, token.owner);
+  }
+
+  return {
+    async list(owner, page, { includeExpired = false, direction = "asc" } = {}) {
+      const { tokens, total } = await listTokens(tables, owner, { now: clock.now(), includeExpired, direction, limit: page.perPage, offset: offsetOf(page) });
+      return { items: tokens, total };
+    },
+    get: (owner, id) => find(tables, owner, id),
+    async create(owner, request, by) {
+      const value = makeTokenValue(ids);
+      const now = clock.now();
+      if (request.expiresAt != null && request.expiresAt <= now) throw accountErrors.badToken({ field: "expires_on", reason: "it is in the past" });
+      const token: Token = {
+        ...checkRequest(request, { owner, ids, now }),
+        id: ids.hex(), owner, createdBy: by.user.id, status: request.status === "disabled" ? "disabled" : "active", issuedAt: now, lastUsedAt: null,
+      };
+      const limit = "user" in owner ? limits.userTokens : limits.accountTokens;
+      await transaction(async (tx) => {
+        await refuseMore(tx, by, token.policies, owner);
+        if ((await countTokens(tx, owner)) >= limit) throw accountErrors.tooManyTokens({ limit });
+        await insertToken(tx, token, hashSecret(value));
+      });
+      return { token, value };
+    },
+    async update(owner, id, request, by) {
+      const token = await transaction(async (tx) => {
+        const old = await find(tx, owner, id);
+        const now = clock.now();
+        const status = request.status === "active" || request.status === "disabled" ? request.status : old.status;
+        const next: Token = { ...old, ...checkRequest(request, { owner, ids, now, known: old.policies }), status };
+        await refuseMore(tx, by, next.policies, owner);
+        await updateToken(tx, next);
+        return find(tx, owner, id);
+      });
+      changed(id);
+      return token;
+    },
+    async roll(owner, id, by) {
+      const value = makeTokenValue(ids);
+      await transaction(async (tx) => {
+        const token = await find(tx, owner, id);
+        await refuseMore(tx, by, token.policies, owner);
+        await setTokenValue(tx, id, hashSecret(value), clock.now());
+      });
+      changed(id);
+      return value;
+    },
+    async delete(owner, id) {
+      await transaction(async (tx) => {
+        await find(tx, owner, id);
+        await deleteToken(tx, id);
+      });
+      changed(id);
+    },
+    async verify(by, owner) {
+      const token = await findToken(tables, by.tokenId, clock.now());
+      const right = token !== undefined && (owner === "user" ? "user" in token.owner : sameOwner(token.owner, owner));
+      if (!right) throw accountErrors.invalidToken();
+      return token;
+    },
+  };
+}
+
+/** A token of a user with every permission on everything, as the first run makes it. */
+export function makeAdminToken({ ids, now, user, name }: { ids: Ids; now: number; user: string; name: string }): { token: Token; value: string } {
+  const policies = everything(user).map((policy) => ({ ...policy, id: ids.hex() }));
+  return {
+    value: makeTokenValue(ids),
+    token: { id: ids.hex(), owner: { user }, createdBy: user, name, status: "active", policies, ip: null, notBefore: null, expiresAt: null, issuedAt: now, modifiedAt: now, lastUsedAt: null },
+  };
+}
+
+function checkRequest(request: TokenRequest, { owner, ids, now, known = [] }: { owner: TokenOwner; ids: Ids; now: number; known?: readonly Policy[] }): Pick<Token, "name" | "policies" | "ip" | "notBefore" | "expiresAt" | "modifiedAt"> {
+  const { notBefore = null, expiresAt = null } = request;
+  if (notBefore !== null && expiresAt !== null && notBefore >= expiresAt) throw accountErrors.badToken({ field: "not_before", reason: "it is not before expires_on" });
+  return { name: request.name, policies: checkPolicies(request.policies, { owner, ids, known }), ip: checkIpCondition(request.ip), notBefore, expiresAt, modifiedAt: now };
+}
+
+const sameOwner = (a: TokenOwner, b: TokenOwner) => ("user" in a ? "user" in b && a.user === b.user : "account" in b && a.account === b.account);

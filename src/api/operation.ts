@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller, Permission } from "../accounts/index.ts";
-import type { Log, Page, PageRequest } from "../kernel/index.ts";
+import type { Log, Page, PageRequest, UserError } from "../kernel/index.ts";
 
 /** One operation of the v4 API, declared once: it is matched, authorised, checked and documented by this. */
 export interface Operation<Query extends z.ZodType = z.ZodType, Body extends z.ZodType = z.ZodType, Result extends z.ZodType = z.ZodType> {
@@ -17,6 +17,8 @@ export interface Operation<Query extends z.ZodType = z.ZodType, Body extends z.Z
    * Null: any valid token; the handler sorts out what it may see.
    */
   permission: Permission | null;
+  /** What is answered when nobody is behind the credentials, where clients look for another error than the usual one. */
+  refusal?: () => UserError;
   query?: Query;
   /** A JSON body, taken as JSON whatever its content type says. Absent: the body is the handler's own business. */
   body?: Body;

@@ -1,0 +1,9 @@
+import type { AccountsRoom } from "../accounts/index.ts";
+import type { Gate } from "./ports.ts";
+
+/** Who calls is answered by the accounts; whose a zone is, by whoever keeps zones. */
+export const createGate = ({ accounts, zoneAccount }: { accounts: Pick<AccountsRoom, "authenticate" | "accountExists">; zoneAccount: Gate["zoneAccount"] }): Gate => ({
+  authenticate: accounts.authenticate,
+  accountExists: accounts.accountExists,
+  zoneAccount,
+});

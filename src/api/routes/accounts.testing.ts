@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { accountsMigrations, createAccounts, type AccountContents } from "../../accounts/index.ts";
+import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { createLocalEvents, migrate, openSqlite } from "../../store/index.ts";
+import { startApi } from "../api.testing.ts";
+import { createGate } from "../gate.ts";
+import { accountRoutes } from "./accounts.ts";
+import { membershipRoutes } from "./memberships.ts";
+import { tokenRoutes } from "./tokens.ts";
+import { userRoutes } from "./user.ts";
+
+export const ACCOUNT = "com.cloudflare.api.account";
+export const STREAM_READ = "de21485a24744b76a004aa153898f7fe";
+
+/** The routes over HTTP, with accounts and tokens as the first run made them. */
+export async function setUpAccounts(t: TestContext, { contents }: { contents?: AccountContents } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "accounts-api-"));
+  const db = await openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, accountsMigrations);
+  const room = createAccounts({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog, ...(contents && { contents }) });
+  t.after(async () => {
+    await room.close();
+    await db.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const { user, account, token } = (await room.bootstrap())!;
+  const routes = [...accountRoutes(room), ...userRoutes(room), ...membershipRoutes(room), ...tokenRoutes(room)];
+  const api = await startApi(t, { routes, gate: createGate({ accounts: room, zoneAccount: async () => undefined }) });
+  const as = (secret: string): typeof api.call => (method, path, options = {}) => api.call(method, path, { ...options, headers: { authorization: `Bearer ${secret}`, ...options.headers } });
+  const reader = { name: "reader", policies: [{ effect: "allow", permission_groups: [{ id: STREAM_READ }], resources: { [`${ACCOUNT}.${account.id}`]: "*" } }] };
+  const call = as(token);
+  const make = async (more = {}) => (await call("post", "/user/tokens", { body: { ...reader, ...more } })).body.result;
+  return { room, api, user, account, token, as, call, reader, make };
+}
+
+/** Status, and code and text of the first error. */
+export const first = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [status, body.errors[0]?.code, body.errors[0]?.message];

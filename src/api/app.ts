@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
+import { getPath } from "hono/utils/url";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
@@ -38,7 +39,7 @@ const PREFLIGHT = { ...CORS, "access-control-allow-methods": "GET, POST, PUT, PA
 
 /** The v4 REST API: routes below /client/v4, and the document that describes them. */
 export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, clientIp = ({ socket }) => socket.remoteAddress, checkAnswers = false }: ApiOptions): Hono<Env> {
-  const app = new Hono<Env>();
+  const app = new Hono<Env>({ getPath: sentPath });
   const limit = createRateLimiter(rateLimit, clock);
   const methods = methodsByPath(routes);
 
@@ -48,7 +49,7 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       const call = createCall(context, id, operation, log);
       try {
         const caller = await gate.authenticate(credentialsOf(context.req.raw.headers, clientIp(context.env.incoming)));
-        if (caller === undefined) throw apiErrors.notAuthenticated();
+        if (caller === undefined) throw (operation.refusal ?? apiErrors.notAuthenticated)();
         limit(caller.tokenId);
         await authorize(gate, caller, operation, call.params, context.req.path);
         await readInput(call, operation, context);
@@ -71,6 +72,15 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
     return errorResponse(context, error, { id, log, headers: { ...headersOf(id), ...(allowed.length > 0 && { allow: allowed.join(", ") }) } });
   });
   return app;
+}
+
+/**
+ * The path as it was sent, so that a parameter is decoded once and keys of every kind arrive: a parser of URLs takes `%2e%2e` and `..` for ways
+ * upwards, and Hono would match what is decoded already, where `%0A` is a line break that no pattern crosses.
+ */
+function sentPath(request: Request, options?: { env?: HttpBindings }): string {
+  const target = options?.env?.incoming?.url;
+  return target?.startsWith("/") ? target.split("?", 1)[0]! : getPath(request);
 }
 
 // cf-ray is where clients of the hosted API look for what to quote in a report.

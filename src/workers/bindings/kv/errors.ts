@@ -34,5 +34,6 @@ export const kvErrors = defineErrors("kv", {
   tooManyNamespaces: { code: 10001, http: 400, message: "This account has {limit} namespaces, and more are not allowed.", fix: "Delete some, or raise the limit of namespaces." },
   badBulkPair: { code: 10001, http: 400, message: "Pair {index} ({key}) is refused: {reason}" },
   tooManyPairs: { code: 10001, http: 400, message: "One request takes a maximum of {limit} keys" },
+  noValuePart: { code: 10001, http: 400, message: "A multipart write needs a part named value", fix: "Send the parts value and, if there is any, metadata; or the bytes of the value as the whole body." },
   noEndpoint: { code: 10001, http: 405, message: "Method Not Allowed" },
 });

@@ -1,0 +1,14 @@
+import { kvErrors, type KvNamespace, type KvNamespaces } from "../../../workers/index.ts";
+import type { Call } from "../../operation.ts";
+
+/** The namespace that the path names. `operation` goes before the text of the refusal where clients know it so: "get: 'namespace not found'". */
+export async function namespaceOf(namespaces: KvNamespaces, { params }: Pick<Call, "params">, operation?: string): Promise<KvNamespace> {
+  const id = params.namespace_id!.toLowerCase();
+  if (!/^[0-9a-f]{32}$/.test(id)) throw kvErrors.badNamespaceId({ id: params.namespace_id });
+  const namespace = await namespaces.get(params.account_id!, id);
+  if (namespace) return namespace;
+  throw operation === undefined ? kvErrors.namespaceNotFound() : kvErrors.namespaceNotFoundIn({ operation });
+}
+
+export const KV_BASE = "/accounts/{account_id}/storage/kv/namespaces";
+export const ONE_NAMESPACE = `${KV_BASE}/{namespace_id}`;

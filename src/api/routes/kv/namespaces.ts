@@ -1,0 +1,37 @@
+import { z } from "@hono/zod-openapi";
+import type { KvNamespace, KvNamespaces } from "../../../workers/index.ts";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { KV_BASE, namespaceOf, ONE_NAMESPACE } from "./namespace.ts";
+
+const namespaceSchema = z.object({ id: z.string(), title: z.string(), supports_url_encoding: z.boolean() });
+const titled = z.object({ title: z.string() });
+const order = { order: z.enum(["id", "title"]).default("title"), direction: z.enum(["asc", "desc"]).default("asc") };
+
+const show = ({ id, title }: KvNamespace) => ({ id, title, supports_url_encoding: true });
+
+/** What a namespace is called, and that it is there. */
+export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): Route[] {
+  const shared = { tag: "Workers KV Namespace" };
+  const read = { ...shared, permission: "Workers KV Storage Read" } as const;
+  const write = { ...shared, permission: "Workers KV Storage Write" } as const;
+
+  return [
+    route({ ...read, id: "workers-kv-namespace-list-namespaces", method: "get", path: KV_BASE, summary: "List namespaces", query: z.object({ ...pageQuery(), ...order }), result: z.array(namespaceSchema) },
+      async ({ params, query }) => {
+        const page = pageRequest(query);
+        return pageAnswer(await namespaces.list(params.account_id!, page, { by: query.order, direction: query.direction }), page, show);
+      }),
+    route({ ...write, id: "workers-kv-namespace-create-a-namespace", method: "post", path: KV_BASE, summary: "Create a namespace", body: titled, result: namespaceSchema },
+      async ({ params, body }) => answer(show(await namespaces.create(params.account_id!, body.title)))),
+    route({ ...read, id: "workers-kv-namespace-get-a-namespace", method: "get", path: ONE_NAMESPACE, summary: "Get a namespace", result: namespaceSchema },
+      async (call) => answer(show(await namespaceOf(namespaces, call)))),
+    route({ ...write, id: "workers-kv-namespace-rename-a-namespace", method: "put", path: ONE_NAMESPACE, summary: "Rename a namespace", body: titled, result: namespaceSchema },
+      async (call) => answer(show(await namespaces.rename(call.params.account_id!, (await namespaceOf(namespaces, call)).id, call.body.title)))),
+    route({ ...write, id: "workers-kv-namespace-remove-a-namespace", method: "delete", path: ONE_NAMESPACE, summary: "Delete a namespace and all that is in it", result: z.null() },
+      async (call) => {
+        await namespaces.delete(call.params.account_id!, (await namespaceOf(namespaces, call)).id);
+        return answer(null);
+      }),
+  ];
+}

@@ -1,0 +1,16 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { KvBulk, KvNamespaces, KvStore } from "../../../workers/index.ts";
+import type { Route } from "../../operation.ts";
+import { keyRoutes } from "./keys.ts";
+import { namespaceRoutes } from "./namespaces.ts";
+import { valueRoutes } from "./values.ts";
+
+export interface KvRouteParts {
+  namespaces: KvNamespaces;
+  store: KvStore;
+  bulk: KvBulk;
+  clock: Clock;
+}
+
+/** Workers KV below /accounts/{account_id}/storage/kv. */
+export const kvRoutes = (parts: KvRouteParts): Route[] => [...namespaceRoutes(parts), ...keyRoutes(parts), ...valueRoutes(parts)];

@@ -1,0 +1,103 @@
+import { r2Errors, type R2Conditions, type R2Etag, type R2Metadata, type R2Object } from "../../../workers/index.ts";
+
+const HTTP = { contentType: "content-type", contentLanguage: "content-language", contentDisposition: "content-disposition", contentEncoding: "content-encoding", cacheControl: "cache-control" } as const;
+/** The name that S3 gives to headers of one's own. */
+const CUSTOM = "x-amz-meta-";
+
+/** What an upload says of its object. */
+export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
+  const httpMetadata = Object.fromEntries(Object.entries(HTTP).flatMap(([field, name]) => {
+    const value = headers.get(name);
+    return value === null || value === "" ? [] : [[field, utf8Of(value)]];
+  }));
+  const expires = headers.get("expires");
+  const cacheExpiry = expires === null || expires === "" ? undefined : new Date(expires);
+  if (cacheExpiry && Number.isNaN(cacheExpiry.getTime())) throw r2Errors.invalidArgument({ problem: `The header expires is no date: ${JSON.stringify(expires)}.` });
+  const customMetadata = Object.fromEntries([...headers].flatMap(([name, value]) => (name.startsWith(CUSTOM) && name !== CUSTOM ? [[name.slice(CUSTOM.length), wordOf(value)]] : [])));
+  return { httpMetadata: { ...httpMetadata, ...(cacheExpiry && { cacheExpiry }) }, customMetadata };
+}
+
+/** Everything that a download says of its object, beside its length and range. */
+export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storageClass }: R2Object): Headers {
+  const headers = new Headers({ etag: `"${etag}"`, "last-modified": uploaded.toUTCString(), "accept-ranges": "bytes", "cf-r2-storage-class": storageClass });
+  for (const [field, name] of Object.entries(HTTP)) {
+    const value = httpMetadata[field as keyof typeof HTTP];
+    if (value !== undefined) setHeader(headers, name, value);
+  }
+  if (!headers.has("content-type")) headers.set("content-type", "application/octet-stream");
+  if (httpMetadata.cacheExpiry) headers.set("expires", httpMetadata.cacheExpiry.toUTCString());
+  for (const [name, value] of Object.entries(customMetadata)) setHeader(headers, `${CUSTOM}${name}`, value);
+  return headers;
+}
+
+/**
+ * A text beyond ASCII goes as an encoded word (RFC 2047), as S3 sends it: whether Node writes a header as Latin-1 or as UTF-8 depends on
+ * what it writes first. A worker may have stored what no header can hold at all: that is left out, and the list of objects has it.
+ */
+function setHeader(headers: Headers, name: string, value: string): void {
+  try {
+    headers.set(name, ASCII.test(value) ? value : `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`);
+  } catch {
+    // Not a name or a value of a header.
+  }
+}
+
+const ASCII = /^[\t\x20-\x7e]*$/;
+const ENCODED_WORD = /^=\?utf-8\?(?:b\?([A-Za-z0-9+/=]*)|q\?([!-~]*))\?=$/i;
+
+/** RFC 2047 2, for a value that is one encoded word in UTF-8. */
+function wordOf(value: string): string {
+  const [, base64, quoted] = ENCODED_WORD.exec(value) ?? [];
+  if (base64 !== undefined) return Buffer.from(base64, "base64").toString();
+  if (quoted !== undefined) return Buffer.from(quoted.replaceAll("_", " ").replace(/=([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))), "latin1").toString();
+  return utf8Of(value);
+}
+
+/** Others send UTF-8 as it is, which Node and fetch read as Latin-1. */
+function utf8Of(value: string): string {
+  const bytes = Buffer.from(value, "latin1");
+  const text = bytes.toString();
+  // What is not UTF-8 was meant as Latin-1.
+  return Buffer.from(text).equals(bytes) ? text : value;
+}
+
+export interface WantedConditions {
+  all: R2Conditions;
+  /** Those of them that mean 412 when they do not hold; the others mean 304 on a read (RFC 9110 13.2.2). */
+  required: R2Conditions;
+}
+
+/** If-Match and its like; undefined when there are none. A date that is none is ignored (RFC 9110 13.1.3). */
+export function conditionsOf(headers: Headers): WantedConditions | undefined {
+  const match = etagsOf(headers.get("if-match"));
+  const noneMatch = etagsOf(headers.get("if-none-match"));
+  const unmodified = dateOf(headers.get("if-unmodified-since"));
+  const modified = dateOf(headers.get("if-modified-since"));
+  if (!match && !noneMatch && !unmodified && !modified) return undefined;
+  const required = {
+    secondsGranularity: true,
+    ...(match && { etagMatches: match }),
+    // "Not after" this second is "before" the next one.
+    ...(unmodified && { uploadedBefore: new Date(unmodified.getTime() + 1000) }),
+  };
+  return { required, all: { ...required, ...(noneMatch && { etagDoesNotMatch: noneMatch }), ...(modified && { uploadedAfter: modified }) } };
+}
+
+/** RFC 9110 8.8.3; quotes are forgiven. */
+function etagsOf(header: string | null): R2Etag[] | undefined {
+  if (header === null) return undefined;
+  if (header.trim() === "*") return [{ type: "wildcard" }];
+  return [...header.matchAll(/(W\/)?(?:"([^"]*)"|([^\s,"]+))/g)].map(([, weak, quoted, bare]) => ({ type: weak === undefined ? "strong" : "weak", value: quoted ?? bare! }));
+}
+
+function dateOf(header: string | null): Date | undefined {
+  const date = new Date(header ?? Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+/** Whether a Range is meant for this version of the object (RFC 9110 13.1.5). */
+export function rangeHolds(ifRange: string | null, { etag, uploaded }: Pick<R2Object, "etag" | "uploaded">): boolean {
+  if (ifRange === null) return true;
+  if (ifRange.startsWith('"')) return ifRange === `"${etag}"`;
+  return dateOf(ifRange)?.getTime() === Math.floor(uploaded.getTime() / 1000) * 1000;
+}

@@ -1,0 +1,8 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { Route } from "../../operation.ts";
+import { bucketRoutes } from "./buckets.ts";
+import { objectRoutes, type R2RouteParts } from "./object.ts";
+import { objectListRoutes } from "./objects.ts";
+
+/** R2 below /accounts/{account_id}/r2. */
+export const r2Routes = (parts: R2RouteParts & { clock: Clock }): Route[] => [...bucketRoutes(parts), ...objectListRoutes(parts), ...objectRoutes(parts)];

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { storeErrors, type Db, type ObjectStore } from "../../store/index.ts";
 import { mailOf, noActions } from "../runtime/runtime.testing.ts";
 import { scriptsMigrations } from "./schema.ts";
-import { author, openHouse, uploadOf, type House } from "./scripts.testing.ts";
+import { author, openHouse, storedModules, uploadOf, type House } from "./scripts.testing.ts";
 
 const A = "a".repeat(32);
 
@@ -104,7 +104,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       broken.on = false;
       assert.deepEqual([await answer({ live }), fake.known.size, await scripts.get(A, "new")], [version.id, 1, undefined]);
       assert.deepEqual([(await scripts.deployments(A, "mail")).total, (await scripts.versions(A, "mail", { page: 1, perPage: 5 })).total], [1, 1]);
-      assert.equal((await Array.fromAsync(objects.list("modules/"))).length, 3);
+      assert.equal((await storedModules(objects)).length, 3);
       assert.equal((await scripts.sweep({ orphanGraceMs: -100 * 365 * 24 * 3600_000 })).orphans, 2);
       assert.equal((await scripts.modules(version)).length, 1);
     });
@@ -113,7 +113,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       await one.scripts.upload(A, "mail", uploadOf("email"), author);
-      await one.objects.delete((await Array.fromAsync(one.objects.list("modules/"))).map(({ key }) => key));
+      await one.objects.delete(await storedModules(one.objects));
       const good = (await one.scripts.upload(A, "good", uploadOf("email 2"), author)).version;
       const later = one.another(await another());
       const { outcome, exception } = await later.live.email({ account: A, script: "mail" }, mailOf(), noActions);

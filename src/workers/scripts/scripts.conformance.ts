@@ -3,12 +3,11 @@ import { randomBytes } from "node:crypto";
 import { describe, test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import type { UserError } from "../../kernel/index.ts";
-import type { ObjectStore } from "../../store/index.ts";
 import { mailOf, noActions } from "../runtime/runtime.testing.ts";
 import type { BindingTargets, Upload } from "./port.ts";
 import { scriptsMigrations, type ScriptsTables } from "./schema.ts";
 import type { Binding } from "./script.ts";
-import { author, openHouse, uploadOf, type House } from "./scripts.testing.ts";
+import { author, openHouse, storedModules, uploadOf, type House } from "./scripts.testing.ts";
 
 const A = "a".repeat(32);
 const B = "b".repeat(32);
@@ -21,7 +20,6 @@ const says = (wanted: number, words: RegExp) => (err: UserError) => code(wanted)
 export function scriptsConformance(engine: TestEngine): void {
   const start = async (t: TestContext, options?: Parameters<typeof openHouse>[2]): Promise<House> => openHouse(t, (await engine.open(t, scriptsMigrations)).db, options);
   const email = async ({ live }: Pick<House, "live">, script = "mail") => (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
-  const stored = async (objects: ObjectStore) => (await Array.fromAsync(objects.list("modules/"))).map(({ key }) => key);
   const secretsOf = ({ fake }: Pick<House, "fake">, versionId: string) => {
     const worker = [...fake.known.values()].find(({ version }) => version === versionId);
     return Object.fromEntries((worker?.bindings ?? []).flatMap((binding) => (binding.type === "secret_text" ? [[binding.name, binding.text]] : [])));
@@ -78,7 +76,7 @@ export function scriptsConformance(engine: TestEngine): void {
       const { scripts, live, objects, fake } = await start(t);
       await assert.rejects(scripts.upload(A, "mail", uploadOf("throws"), author), code(10021));
       assert.equal(await scripts.get(A, "mail"), undefined);
-      assert.deepEqual([await stored(objects), [...fake.known.keys()]], [[], []]);
+      assert.deepEqual([await storedModules(objects), [...fake.known.keys()]], [[], []]);
       const { version } = await scripts.upload(A, "mail", uploadOf("email"), author);
       await assert.rejects(scripts.upload(A, "mail", uploadOf("throws email"), author), code(10021));
       await assert.rejects(scripts.createVersion(A, "mail", uploadOf("throws email"), author), code(10021));
@@ -236,7 +234,7 @@ export function scriptsConformance(engine: TestEngine): void {
       const first = (await scripts.upload(A, "mail", upload, author)).version;
       const again = (await scripts.upload(A, "mail", upload, author)).version;
       assert.equal(again.etag, first.etag);
-      assert.equal((await stored(objects)).length, 3);
+      assert.equal((await storedModules(objects)).length, 3);
       assert.equal(first.size, 1005);
       assert.deepEqual((await scripts.modules(again)).map(({ name, content }) => [name, Buffer.from(content)]), upload.modules.map(({ name, content }) => [name, Buffer.from(content)]));
       assert.notEqual((await scripts.upload(A, "mail", { ...upload, bindings: [] }, author)).version.etag, first.etag);
@@ -251,7 +249,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.equal(await email({ live }), first.id);
       for (let i = 7; i <= 9; i++) await scripts.upload(A, "mail", uploadOf(`email ${i}`), author);
       assert.deepEqual([await numbers(), (await scripts.deployments(A, "mail")).total], [[9, 8, 7], 2]);
-      assert.equal((await stored(objects)).length, 9);
+      assert.equal((await storedModules(objects)).length, 9);
       assert.deepEqual(await scripts.sweep(), { orphans: 0, finished: true }, "what is young may be about to be used");
       const longAfter = { orphanGraceMs: -100 * 365 * 24 * 3600_000 };
       assert.deepEqual([await scripts.sweep({ ...longAfter, limit: 4 }), await scripts.sweep(longAfter)].reduce((sum, { orphans }) => sum + orphans, 0), 6);

@@ -69,6 +69,13 @@ export function createFakeRuntime() {
   return { runtime, known, state };
 }
 
+/** Keys of the modules that are stored. */
+export async function storedModules(objects: ObjectStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of objects.list("modules/")) keys.push(key);
+  return keys;
+}
+
 export interface House {
   db: Db;
   objects: ObjectStore;

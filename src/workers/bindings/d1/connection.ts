@@ -8,6 +8,8 @@ const BUSY_MS = 5_000;
 
 export interface Connection {
   db: DatabaseSync;
+  path: string;
+  limits: D1Limits;
   authorizer: Authorizer;
   /** What the `meta` of an answer is made of. */
   counters(): { changes: number; lastRowId: number; pages: number };
@@ -39,7 +41,7 @@ export function connect(path: string, limits: D1Limits): Connection {
     if (mode.journal !== "wal" || mode.synchronous !== 2) throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
     const authorizer = createAuthorizer();
     db.setAuthorizer(authorizer.ask);
-    return { db, authorizer, counters: countersOf(db, authorizer), exec: (sql) => authorizer.trust(() => db.exec(sql)) };
+    return { db, path, limits, authorizer, counters: countersOf(db, authorizer), exec: (sql) => authorizer.trust(() => db.exec(sql)) };
   } catch (thrown) {
     db.close();
     throw thrown;

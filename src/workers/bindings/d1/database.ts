@@ -1,10 +1,8 @@
-import { statfsSync } from "node:fs";
-import { dirname } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
 import { connect, PAGE_BYTES } from "./connection.ts";
-import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 import type { D1Limits } from "./limits.ts";
 import { createPreparedStatements } from "./prepared.ts";
+import { Refused, refusalOf } from "./refusal.ts";
 import { resultsToJson, type ResultsFormat } from "./results.ts";
 import { splitStatements, type SqlStatement } from "./sql-tokens.ts";
 
@@ -18,6 +16,8 @@ export interface RunOptions {
   format: ResultsFormat;
   /** A script's texts may each hold several statements or none, and bind nothing: exec(). Otherwise each is exactly one. */
   script: boolean;
+  /** In a script too, a text that is one statement binds values, and has to have as many as it has parameters: the API. */
+  binds?: boolean;
 }
 
 /** One SQLite file, open in this process. Everything blocks. */
@@ -30,13 +30,6 @@ export interface OpenDatabase {
   close(): void;
 }
 
-/** Says what the server sends as `error`; workerd prefixes `D1_ERROR: `. */
-class Refused extends Error {}
-
-// workerd's own words (src/workerd/util/sqlite.c++); clients and guides quote them.
-const TRANSACTION_TEXT =
-  "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
-  "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
 const ONE_STATEMENT_TEXT = "A prepared SQL statement must contain only one statement.";
 const PARAMETERS_TEXT = "Wrong number of parameter bindings for SQL query.";
 const NO_STATEMENT_TEXT = "No SQL statements detected.";
@@ -45,13 +38,13 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
   let connection = connect(path, limits);
   let prepared = createPreparedStatements(connection);
 
-  function statementsOf({ sql, params }: StatementInput, script: boolean): SqlStatement[] {
+  function statementsOf({ sql, params }: StatementInput, { script, binds = !script }: RunOptions): SqlStatement[] {
     const kept = prepared.kept(sql);
     const statements = kept ? [{ sql, parameters: kept.parameters }] : splitStatements(sql);
-    if (script) return statements;
-    if (statements.length > 1) throw new Refused(ONE_STATEMENT_TEXT);
-    if (statements.length === 0) throw new Refused(NO_STATEMENT_TEXT);
-    if (statements[0]!.parameters.length !== valuesOf(params).length && statements[0]!.parameters.length <= limits.parameters) throw new Refused(PARAMETERS_TEXT);
+    const values = binds ? valuesOf(params).length : 0;
+    if (statements.length > 1 && (!script || values > 0)) throw new Refused(ONE_STATEMENT_TEXT);
+    if (statements.length === 0 && !script) throw new Refused(NO_STATEMENT_TEXT);
+    if (binds && statements.some(({ parameters: { length } }) => length !== values && length <= limits.parameters)) throw new Refused(PARAMETERS_TEXT);
     return statements;
   }
 
@@ -87,23 +80,8 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     } catch (thrown) {
       // iterate() throws the error of the last run once more when a statement that failed is run again.
       prepared.forget(statement.sql);
-      throw refusal(thrown, statement.sql);
+      throw refusalOf(thrown, statement.sql, connection);
     }
-  }
-
-  function refusal(thrown: unknown, sql: string): unknown {
-    if (connection.authorizer.wantedTransaction) return new Refused(TRANSACTION_TEXT);
-    if (!isSqliteError(thrown) || isMachineError(thrown)) return thrown;
-    if (isFull(thrown) && diskHasRoom(path)) return new Refused("Exceeded maximum DB size");
-    const prepares = (part: string) => {
-      try {
-        connection.db.prepare(part);
-        return undefined;
-      } catch (error) {
-        return isSqliteError(error) ? error.message : undefined;
-      }
-    };
-    return new Refused(errorText(thrown, { sql, prepares, maxParameters: limits.parameters }));
   }
 
   function transaction(work: () => string): string {
@@ -113,7 +91,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       try {
         connection.exec("commit");
       } catch (thrown) {
-        throw refusal(thrown, "");
+        throw refusalOf(thrown, "", connection);
       }
       return result;
     } catch (thrown) {
@@ -123,15 +101,16 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     }
   }
 
-  function runAll(input: StatementInput[], { format, script }: RunOptions): string {
+  function runAll(input: StatementInput[], options: RunOptions): string {
+    const { format, script, binds = !script } = options;
     const results: string[] = [];
     let budget = limits.resultBytes;
     let at = 0;
     try {
       return transaction(() => {
         for (; at < input.length; at++) {
-          for (const statement of statementsOf(input[at]!, script)) {
-            const result = execute(statement, script ? [] : input[at]!.params, { format, budget });
+          for (const statement of statementsOf(input[at]!, options)) {
+            const result = execute(statement, binds ? input[at]!.params : [], { format, budget });
             budget -= result.length;
             results.push(result);
           }
@@ -168,12 +147,6 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
 }
 
 const UNDONE = '{"success":true,"meta":{"duration":0}}';
-
-/** SQLite says the same of a full disk and of a database at its limit. */
-function diskHasRoom(path: string): boolean {
-  const { bavail, bsize } = statfsSync(dirname(path));
-  return bavail * bsize > 16 * 1024 * 1024;
-}
 
 const valuesOf = (params: unknown): unknown[] => (Array.isArray(params) ? params : []);
 

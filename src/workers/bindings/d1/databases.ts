@@ -1,12 +1,16 @@
 import { mkdirSync } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { silentLog, systemClock, type Clock, type Log } from "../../../kernel/index.ts";
 import type { RunOptions, StatementInput } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import { databaseFileName } from "./file-name.ts";
 import { createHosts } from "./hosts.ts";
 import { d1Limits, type D1Limits } from "./limits.ts";
+import type { ExportOptions } from "./transfers/export-sql.ts";
+import type { Imported } from "./transfers/import-sql.ts";
+import { runExport, runImport } from "./transfers/process.ts";
 
 /** The D1 databases of this machine: one SQLite file each, opened by nobody else. A database exists from its first query on. */
 export interface D1Databases {
@@ -17,6 +21,13 @@ export interface D1Databases {
   query(id: string, statements: D1Statement[], options?: { script?: boolean; signal?: AbortSignal }): Promise<D1QueryResult[]>;
   /** The same with request and answer as the bytes of JSON that the D1 client of workerd exchanges. SQL errors are part of the answer. */
   exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
+  /**
+   * Runs a file of SQL as one transaction, while queries wait and, when it takes longer, are told so. `ready` is asked when its turn has come and nothing
+   * else uses the database: false ends it with databaseNotFound. Rejects with `d1Errors.sql` for what SQLite refuses; nothing of the file is in the database then.
+   */
+  import(id: string, sql: { open(): Readable; size: number; mark: number }, options?: { ready?(): Promise<boolean>; signal?: AbortSignal }): Promise<Imported>;
+  /** The database as SQL, of one moment, while it goes on being used. The stream fails with `d1Errors.sql` for what cannot be exported. */
+  export(id: string, options: ExportOptions, signal?: AbortSignal): Readable;
   /** Bytes on the disk, 0 for a database nobody has used. */
   size(id: string): Promise<number>;
   delete(id: string): Promise<void>;
@@ -66,6 +77,9 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
   const fileOf = (id: string) => join(directory, databaseFileName(id));
   const filesOf = (id: string) => ["", "-wal", "-shm"].map((suffix) => fileOf(id) + suffix);
 
+  const closing = new AbortController();
+  const stopping = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
+
   async function exchange(id: string, run: RunOptions, body: Uint8Array, signal?: AbortSignal) {
     if (body.length > limits.requestBytes) throw d1Errors.requestTooLarge({ requestBytes: limits.requestBytes });
     return hosts.run(fileOf(id), { ...run }, body, signal);
@@ -81,11 +95,20 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
       if (failure) throw d1Errors.sql({ text: failure.error });
       return parsed as D1QueryResult[];
     },
+    import: (id, { open, size, mark }, { ready, signal } = {}) =>
+      hosts.without(fileOf(id), async () => {
+        if (ready && !(await ready())) throw d1Errors.databaseNotFound({ id });
+        return runImport(open(), { file: fileOf(id), size, mark }, { directory, limits, signal: stopping(signal) });
+      }, { afterMs: limits.importPatienceMs, error: () => d1Errors.importing() }),
+    export: (id, run, signal) => runExport(fileOf(id), run, { directory, limits, signal: stopping(signal) }),
     async size(id) {
       const sizes = await Promise.all(filesOf(id).slice(0, 2).map((file) => stat(file).then(({ size }) => size, () => 0)));
       return sizes.reduce((sum, size) => sum + size, 0);
     },
     delete: (id) => hosts.without(fileOf(id), async () => void (await Promise.all(filesOf(id).map((file) => rm(file, { force: true }))))),
-    close: () => hosts.close(),
+    close() {
+      closing.abort(d1Errors.closed());
+      return hosts.close();
+    },
   };
 }

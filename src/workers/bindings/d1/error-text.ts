@@ -62,7 +62,9 @@ function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSq
   const blamed = LOCATED.map((pattern) => pattern.exec(message)?.[1]).find((found) => found !== undefined);
   if (blamed === undefined) return undefined;
   const head = bare(blamed.split(".")[0]!);
-  return bytesBefore(sql, tokens.find(({ text }) => text === blamed || bare(text) === head));
+  // A text with doubled quotes is several tokens.
+  const isQuote = blamed.startsWith("'");
+  return bytesBefore(sql, tokens.find(({ text, start }) => text === blamed || bare(text) === head || (isQuote && sql.startsWith(blamed, start))));
 }
 
 const bytesBefore = (sql: string, token: { start: number } | undefined) => token && Buffer.byteLength(sql.slice(0, token.start));

@@ -2,9 +2,9 @@
 // A process and not a thread, because a query that never ends cannot be stopped inside a thread: terminating one waits for
 // SQLite to return, and Node offers neither sqlite3_interrupt() nor a progress handler. A process is killed, and WAL keeps what was committed.
 import { Socket } from "node:net";
-import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../kernel/index.ts";
 import { openDatabase, type OpenDatabase, type RunOptions, type StatementInput } from "./database.ts";
+import { dieWithParent } from "./die-with-parent.ts";
 import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
 import type { D1Limits } from "./limits.ts";
 
@@ -16,9 +16,7 @@ const channel = new Socket({ fd: 3 });
 /** By file path, the least recently used first. */
 const open = new Map<string, OpenDatabase>();
 
-// The server cannot kill a query that never ends when it was killed itself. This thread runs while the main one is inside SQLite.
-const guard = "const { workerData } = require('node:worker_threads'); setInterval(() => process.ppid === workerData || process.kill(process.pid, 'SIGKILL'), 1000)";
-new Worker(guard, { eval: true, workerData: process.ppid, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 } }).unref();
+dieWithParent();
 
 // The server is gone, or wants this process to end; the last answer is still written out.
 channel.on("end", () => {

@@ -7,9 +7,17 @@ import type { D1Limits } from "./limits.ts";
 export interface Hosts {
   /** Requests of one file run in the order they came. Rejects with an error of `d1Errors`; after one of those nothing of the request is in the file, except perhaps after `reset`. */
   run(file: string, options: Record<string, unknown>, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
-  /** Runs `work` while no process has the file open. */
-  without<Result>(file: string, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` while no process has the file open, one such work of a file after the other. Requests wait for it; with `busy` those that
+   * waited that long are refused, and so are all that come later while it goes on.
+   */
+  without<Result>(file: string, work: () => Promise<Result>, busy?: Busy): Promise<Result>;
   close(): Promise<void>;
+}
+
+export interface Busy {
+  afterMs: number;
+  error(): Error;
 }
 
 export interface HostsOptions {
@@ -33,6 +41,10 @@ interface Lane {
   placed: boolean;
   /** While above 0, nothing runs: see without(). */
   paused: number;
+  /** Settles when the last of the works that want the file for themselves is done. */
+  alone: Promise<unknown>;
+  /** Why requests are refused while one of them goes on. */
+  busy: (() => Error) | undefined;
   lastUsed: number;
 }
 
@@ -180,8 +192,16 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
 
   function laneOf(file: string): Lane {
     let lane = lanes.get(file);
-    if (!lane) lanes.set(file, (lane = { file, jobs: [], host: undefined, placed: false, paused: 0, lastUsed: clock.now() }));
+    if (!lane) lanes.set(file, (lane = { file, jobs: [], host: undefined, placed: false, paused: 0, alone: Promise.resolve(), busy: undefined, lastUsed: clock.now() }));
     return lane;
+  }
+
+  function refuse(lane: Lane, { error }: Busy) {
+    lane.busy = error;
+    for (const job of lane.jobs.splice(0)) {
+      waitingBytes -= job.body.length;
+      job.reject(error());
+    }
   }
 
   function closeIn(host: Host, file: string): Promise<void> {
@@ -213,6 +233,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       new Promise((resolve, reject) => {
         if (closed) return reject(d1Errors.closed());
         const lane = laneOf(file);
+        if (lane.busy) return reject(lane.busy());
         if (lane.jobs.length >= limits.waiting || waitingBytes > 4 * limits.requestBytes) return reject(d1Errors.tooManyWaiting());
         lane.jobs.push({ options, body, since: clock.now(), signal, resolve, reject });
         waitingBytes += body.length;
@@ -220,14 +241,23 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
         if (!lane.placed) place(lane);
       }),
 
-    async without(file, work) {
+    async without(file, work, busy) {
       const lane = laneOf(file);
       lane.paused++;
+      const before = lane.alone;
+      const done = Promise.withResolvers<void>();
+      lane.alone = done.promise;
+      let timer: NodeJS.Timeout | undefined;
       try {
+        await before;
         await Promise.all([...hosts].filter((host) => host.files.has(file)).map((host) => closeIn(host, file)));
+        if (busy) timer = setTimeout(() => refuse(lane, busy), busy.afterMs).unref();
         return await work();
       } finally {
+        clearTimeout(timer);
+        lane.busy = undefined;
         lane.paused--;
+        done.resolve();
         if (!lane.placed) place(lane);
       }
     },

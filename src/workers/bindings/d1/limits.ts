@@ -24,6 +24,14 @@ export interface D1Limits {
   waitMs: number;
   /** Requests that may wait for one database. */
   waiting: number;
+  /** Bytes of an uploaded file of SQL. */
+  importBytes: number;
+  /** Characters of one statement in it. More than of a query: a row as large as a row may be, exported as SQL, has to come in again. */
+  importStatementBytes: number;
+  /** Milliseconds one import or export may take. */
+  transferMs: number;
+  /** Milliseconds queries wait for an import before they are told that there is one. */
+  importPatienceMs: number;
 }
 
 export const d1Limits: D1Limits = {
@@ -39,4 +47,8 @@ export const d1Limits: D1Limits = {
   requestMs: 30_000,
   waitMs: 60_000,
   waiting: 1_000,
+  importBytes: 5 * 1024 ** 3,
+  importStatementBytes: 5_000_000,
+  transferMs: 3_600_000,
+  importPatienceMs: 5_000,
 };

@@ -1,0 +1,29 @@
+// The main module of a process that does one import (SQL on its input) or one export (SQL on its output) of a database, and tells on descriptor 3
+// how it ended. A process of its own, because both may take minutes, all of them inside SQLite.
+import { once } from "node:events";
+import { writeSync } from "node:fs";
+import { messageOf } from "../../../../kernel/index.ts";
+import { dieWithParent } from "../die-with-parent.ts";
+import type { D1Limits } from "../limits.ts";
+import { Refused } from "../refusal.ts";
+import { exportSql, type ExportOptions } from "./export-sql.ts";
+import { importSql, type ImportRequest } from "./import-sql.ts";
+import type { Ending } from "./process.ts";
+
+export type Task = { kind: "import"; request: ImportRequest; limits: D1Limits } | { kind: "export"; file: string; options: ExportOptions; limits: D1Limits };
+
+dieWithParent();
+
+async function run(task: Task): Promise<Ending> {
+  try {
+    if (task.kind === "import") return { done: await importSql(process.stdin, task.request, task.limits) };
+    for (const piece of exportSql(task.file, task.options, task.limits)) if (!process.stdout.write(piece)) await once(process.stdout, "drain");
+    await new Promise<void>((resolve) => process.stdout.end(resolve));
+    return { done: {} };
+  } catch (thrown) {
+    return thrown instanceof Refused ? { refused: thrown.message } : { fault: messageOf(thrown) };
+  }
+}
+
+writeSync(3, JSON.stringify(await run(JSON.parse(process.argv[2]!) as Task)));
+process.exit(0);

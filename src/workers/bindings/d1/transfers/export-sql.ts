@@ -1,0 +1,106 @@
+import { connect, type Connection } from "../connection.ts";
+import type { D1Limits } from "../limits.ts";
+import { Refused } from "../refusal.ts";
+
+export interface ExportOptions {
+  noSchema: boolean;
+  noData: boolean;
+  /** Empty: all of them. */
+  tables: string[];
+}
+
+interface Table {
+  name: string;
+  sql: string;
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+/**
+ * The database as SQL that makes it again: tables with their rows first, then what is built on them, all of one moment.
+ * Rows come as SQLite's own literals, so that numbers, bytes and texts are exactly what they were. Throws Refused for what cannot be exported.
+ */
+export function* exportSql(file: string, options: ExportOptions, limits: D1Limits): Generator<Uint8Array> {
+  // A row as SQL is longer than the row.
+  const connection = connect(file, { ...limits, valueBytes: 4 * limits.valueBytes + 1_000_000 });
+  try {
+    connection.exec("begin");
+    yield* inPieces(statementsOf(connection, options));
+    connection.exec("rollback");
+  } finally {
+    connection.db.close();
+  }
+}
+
+function* statementsOf(connection: Connection, { noSchema, noData, tables: wanted }: ExportOptions): Generator<Uint8Array> {
+  const tables = tablesOf(connection, wanted);
+  yield Buffer.from("PRAGMA defer_foreign_keys=TRUE;\n");
+  for (const { name, sql } of tables) {
+    if (!noSchema) yield Buffer.from(`${sql};\n`);
+    if (!noData) yield* rowsOf(connection, name);
+  }
+  if (!noData) yield* sequencesOf(connection, tables);
+  if (noSchema) return;
+  const names = new Set(tables.map(({ name }) => name.toLowerCase()));
+  const rest = list(connection, "select tbl_name as name, sql, type from sqlite_master where type in ('index', 'trigger', 'view') and sql is not null order by rowid");
+  for (const { name, sql, type } of rest as unknown as (Table & { type: string })[]) {
+    if (type === "view" ? wanted.length === 0 : names.has(name.toLowerCase())) yield Buffer.from(`${sql};\n`);
+  }
+}
+
+/** In the order they were made: a table comes after those it refers to. */
+function tablesOf(connection: Connection, wanted: string[]): Table[] {
+  const all = list(connection, "select name, sql from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_' order by rowid") as unknown as Table[];
+  const byName = new Map(all.map((table) => [table.name.toLowerCase(), table]));
+  const missing = wanted.find((name) => !byName.has(name.toLowerCase()));
+  if (missing !== undefined) throw new Refused(`no such table: ${missing}: SQLITE_ERROR`);
+  const chosen = wanted.length === 0 ? all : all.filter(({ name }) => wanted.some((other) => other.toLowerCase() === name.toLowerCase()));
+  if (chosen.some(({ sql }) => /^create\s+virtual\b/i.test(sql))) throw new Refused("D1 Export error: cannot export databases with Virtual Tables (fts5)");
+  return chosen;
+}
+
+function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
+  // Hidden: 2 and 3 are generated columns, which take no value.
+  const columns = (list(connection, `pragma table_xinfo(${quoted(table)})`) as unknown as { name: string; hidden: number }[]).filter(({ hidden }) => hidden === 0).map(({ name }) => quoted(name));
+  const head = `INSERT INTO ${quoted(table)} (${columns.join(",")}) VALUES(`;
+  yield* insertsOf(connection, head, columns, `from ${quoted(table)}`);
+}
+
+/** The counters of AUTOINCREMENT tables: the highest id that was ever given is more than the highest there is. */
+function* sequencesOf(connection: Connection, tables: Table[]): Generator<Uint8Array> {
+  const counted = tables.filter(({ sql }) => /\bautoincrement\b/i.test(sql)).map(({ name }) => literal(name));
+  if (counted.length === 0 || list(connection, "select 1 from sqlite_master where name = 'sqlite_sequence'").length === 0) return;
+  const which = `sqlite_sequence where name in (${counted.join(",")})`;
+  yield Buffer.from(`DELETE FROM ${which};\n`);
+  yield* insertsOf(connection, `INSERT INTO sqlite_sequence (name,seq) VALUES(`, ["name", "seq"], `from ${which}`);
+}
+
+/** The whole statement is made by SQLite, as bytes: nothing is decoded on the way. */
+function* insertsOf({ db, authorizer }: Connection, head: string, columns: string[], from: string): Generator<Uint8Array> {
+  // quote() ends a text at a NUL.
+  const values = columns.map((column) => `case when typeof(${column}) = 'text' and instr(${column}, char(0)) then 'CAST(X''' || hex(${column}) || ''' AS TEXT)' else quote(${column}) end`);
+  const rows = authorizer.trust(() => {
+    const statement = db.prepare(`select cast(${[literal(head), values.join(" || ',' || "), literal(");\n")].join(" || ")} as blob) ${from}`);
+    statement.setReturnArrays(true);
+    return statement.iterate();
+  });
+  for (const row of rows) yield (row as unknown as [Uint8Array])[0];
+}
+
+function* inPieces(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let bytes = 0;
+  for (const part of parts) {
+    waiting.push(part);
+    bytes += part.length;
+    if (bytes < PIECE_BYTES) continue;
+    yield Buffer.concat(waiting, bytes);
+    waiting = [];
+    bytes = 0;
+  }
+  if (bytes > 0) yield Buffer.concat(waiting, bytes);
+}
+
+const list = ({ db, authorizer }: Connection, sql: string) => authorizer.trust(() => db.prepare(sql).all());
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

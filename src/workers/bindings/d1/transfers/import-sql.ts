@@ -1,0 +1,114 @@
+import { connect, PAGE_BYTES, type Connection } from "../connection.ts";
+import type { D1Limits } from "../limits.ts";
+import { Refused, refusalOf } from "../refusal.ts";
+import { createStatementReader, StatementTooLong, type ReadStatement } from "./statement-reader.ts";
+
+export interface ImportRequest {
+  file: string;
+  /** Bytes of the SQL. Less than that is a server that died, and nothing of it is kept. */
+  size: number;
+  /** Names this import, 1 to 2^31-1: it is written into the file with the commit, so that an import that is tried again after a crash does not run twice. */
+  mark: number;
+}
+
+/** What the API tells of a finished import. */
+export interface Imported {
+  statements: number;
+  rowsRead: number;
+  rowsWritten: number;
+  lastRowId: number;
+  changedDb: boolean;
+  /** Bytes of the database. */
+  sizeAfter: number;
+  durationMs: number;
+}
+
+// The pages of the transaction that fit in here need not go to the log before the commit.
+const CACHE_KIB = 64 * 1024;
+
+/**
+ * Runs SQL that comes in pieces as one transaction: all of it is in the database when this resolves, and nothing when it rejects or the process ends.
+ * SQLite keeps what is uncommitted in its write-ahead log, so the memory does not grow with the SQL. Rejects with Refused for what the SQL did.
+ */
+export async function importSql(sql: AsyncIterable<Uint8Array>, { file, size, mark }: ImportRequest, limits: D1Limits): Promise<Imported> {
+  const started = performance.now();
+  const connection = connect(file, { ...limits, statementBytes: limits.importStatementBytes });
+  try {
+    connection.exec(`pragma cache_size = -${CACHE_KIB}`);
+    connection.exec("begin immediate");
+    const before = connection.counters();
+    // Committed already: what is left is to count.
+    const done = markOf(connection) === mark;
+    const { statements, rowsRead } = await runAll(sql, size, connection, done);
+    connection.exec(`pragma user_version = ${mark}`);
+    commit(connection);
+    const { changes, lastRowId, pages } = connection.counters();
+    const rowsWritten = changes - before.changes;
+    return { statements, rowsRead, rowsWritten, lastRowId, changedDb: rowsWritten > 0 || pages !== before.pages, sizeAfter: pages * PAGE_BYTES, durationMs: Math.round(performance.now() - started) };
+  } catch (thrown) {
+    if (connection.db.isTransaction) connection.exec("rollback");
+    throw thrown;
+  } finally {
+    connection.db.close();
+  }
+}
+
+async function runAll(sql: AsyncIterable<Uint8Array>, size: number, connection: Connection, onlyCount: boolean) {
+  const { limits } = connection;
+  const reader = createStatementReader(limits.importStatementBytes);
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const total = { statements: 0, rowsRead: 0 };
+
+  function run(statements: Iterable<ReadStatement>) {
+    for (const statement of statements) {
+      total.statements++;
+      if (!onlyCount) total.rowsRead += execute(statement, total.statements, connection);
+    }
+  }
+
+  let bytes = 0;
+  try {
+    for await (const piece of sql) {
+      bytes += piece.length;
+      run(reader.read(decoder.decode(piece, { stream: true })));
+    }
+    if (bytes !== size) throw new Error(`the SQL ended after ${bytes} of ${size} bytes`);
+    run(reader.read(decoder.decode()));
+    run(reader.end());
+  } catch (thrown) {
+    if (thrown instanceof StatementTooLong) throw new Refused(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
+    if (thrown instanceof TypeError) throw new Refused(`The file is not text in UTF-8, after statement ${total.statements}.`);
+    throw thrown;
+  }
+  if (total.statements === 0) throw new Refused("No SQL statements detected.");
+  return total;
+}
+
+/** Returns how many rows were read at least. */
+function execute({ sql, line }: ReadStatement, number: number, connection: Connection): number {
+  try {
+    const statement = connection.db.prepare(sql) as ReturnType<Connection["db"]["prepare"]> & { stat(counter: "fullscanStep"): number };
+    statement.setReturnArrays(true);
+    statement.setReadBigInts(true);
+    let rows = 0;
+    for (const _ of statement.iterate()) rows++;
+    const steps = statement.stat("fullscanStep");
+    return steps > 0 ? steps + 1 : rows;
+  } catch (thrown) {
+    const refusal = refusalOf(thrown, sql, connection);
+    throw refusal instanceof Refused ? new Refused(`${refusal.message}${placeOf(number, line)}`) : refusal;
+  }
+}
+
+function commit(connection: Connection): void {
+  try {
+    connection.exec("commit");
+  } catch (thrown) {
+    // Foreign keys that were deferred to the end.
+    throw refusalOf(thrown, "", connection);
+  }
+}
+
+const placeOf = (number: number, line: number) => ` (statement ${number}, line ${line})`;
+
+const markOf = ({ db, authorizer }: Connection) => authorizer.trust(() => Number(Object.values(db.prepare("pragma user_version").get()!)[0]));

@@ -1,0 +1,90 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import { d1Errors } from "../errors.ts";
+import type { D1Limits } from "../limits.ts";
+import type { Task } from "./child.ts";
+import type { ExportOptions } from "./export-sql.ts";
+import type { Imported, ImportRequest } from "./import-sql.ts";
+
+/** How a child says it ended. */
+export type Ending = { done: object } | { refused: string } | { fault: string };
+
+const HEAP_MB = 512;
+const ERROR_TAIL = 4_096;
+const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./child.ts" : "./child.js", import.meta.url));
+
+/** Runs SQL into a database file that nobody else has open. All or nothing. Rejects with `d1Errors.sql` for what SQLite refuses. */
+export async function runImport(sql: Readable, request: ImportRequest, { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal }): Promise<Imported> {
+  const child = start({ kind: "import", request, limits }, directory, signal);
+  // A child that refuses stops reading: what it says counts, not that the pipe broke.
+  const fed = pipeline(sql, child.process.stdin!).catch((reason: unknown) => ({ reason }));
+  // Output nobody reads would stop it.
+  child.process.stdout!.resume();
+  try {
+    return (await child.ended) as Imported;
+  } catch (thrown) {
+    sql.destroy();
+    // What could not be read is the reason for what the child complains about.
+    const failed = await fed;
+    if (failed && thrown instanceof Ended && sql.errored) throw failed.reason;
+    throw thrown;
+  }
+}
+
+/** A database file, which others may go on using, as SQL of one moment. The stream fails when the export does. */
+export function runExport(file: string, options: ExportOptions, { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal }): Readable {
+  const child = start({ kind: "export", file, options, limits }, directory, signal);
+  async function* read() {
+    try {
+      yield* child.process.stdout as AsyncIterable<Uint8Array>;
+      await child.ended;
+    } finally {
+      child.process.kill("SIGKILL");
+      await child.ended.catch(() => {});
+    }
+  }
+  return Readable.from(read(), { objectMode: false });
+}
+
+/** A child that ended without doing its work, and not because of the SQL. */
+class Ended extends Error {}
+
+function start(task: Task, directory: string, signal: AbortSignal | undefined): { process: ChildProcess; ended: Promise<object> } {
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(task)], {
+    stdio: ["pipe", "pipe", "pipe", "pipe"],
+    env: { SQLITE_TMPDIR: directory },
+  });
+  let told = "";
+  let printed = "";
+  (child.stdio[3] as Readable).setEncoding("utf8").on("data", (text: string) => (told += text)).on("error", () => {});
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
+  child.stdin!.on("error", () => {});
+  if (task.kind === "export") child.stdin!.end();
+
+  let late = false;
+  const stop = () => child.kill("SIGKILL");
+  const timer = setTimeout(() => {
+    late = true;
+    stop();
+  }, task.limits.transferMs).unref();
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop, { once: true });
+
+  const ended = new Promise<object>((resolve, reject) => {
+    const finish = (how: string) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+      const ending: Ending = told === "" ? { fault: `${how}${printed === "" ? "" : `: ${printed.trim()}`}` } : JSON.parse(told);
+      if ("done" in ending) resolve(ending.done);
+      else if ("refused" in ending) reject(d1Errors.sql({ text: ending.refused }));
+      else if (late) reject(d1Errors.transferTooLong({ transferMs: task.limits.transferMs }));
+      else reject(signal?.aborted ? signal.reason : new Ended(ending.fault));
+    };
+    child.once("error", (error) => finish(error.message));
+    child.once("close", (code, name) => finish(`the process ended with ${name ?? `code ${code}`}`));
+  });
+  ended.catch(() => {});
+  return { process: child, ended };
+}

@@ -1,0 +1,89 @@
+import { createStatementEnd, tokenAt } from "../sql-tokens.ts";
+
+export interface ReadStatement {
+  sql: string;
+  /** Of its first word in the whole text, from 1. */
+  line: number;
+}
+
+/** Cuts SQL that comes in pieces at its semicolons and keeps no more of it than the statement that is not complete yet. */
+export interface StatementReader {
+  /** The statements that end within what was read so far. Throws StatementTooLong. */
+  read(piece: string): Generator<ReadStatement>;
+  /** The last statement, when nothing ends it. */
+  end(): Generator<ReadStatement>;
+}
+
+export class StatementTooLong extends Error {
+  readonly line: number;
+  constructor(line: number) {
+    super("statement too long: SQLITE_TOOBIG");
+    this.line = line;
+  }
+}
+
+/** `longest`: characters of one statement. */
+export function createStatementReader(longest: number): StatementReader {
+  const isEnd = createStatementEnd();
+  let text = "";
+  /** Up to here the tokens are known. */
+  let at = 0;
+  /** Where the statement under way begins. */
+  let first: number | undefined;
+  /** Of the first character of `text`. */
+  let line = 1;
+
+  function* scan(whole: boolean): Generator<ReadStatement> {
+    for (let token = tokenAt(text, at); token !== undefined; token = tokenAt(text, at)) {
+      const end = at + token.text.length;
+      // What touches the end may go on in the next piece: a word, a quote, the `-` of a comment.
+      if (end === text.length && !whole) break;
+      if (token.kind !== undefined) {
+        if (isEnd(token.text)) {
+          if (first !== undefined) yield { sql: text.slice(first, at), line: line + linesIn(text, 0, first) };
+          first = undefined;
+        } else first ??= at;
+      }
+      at = end;
+    }
+    forget();
+  }
+
+  function forget() {
+    const from = first ?? at;
+    line += linesIn(text, 0, from);
+    text = text.slice(from);
+    at -= from;
+    if (first !== undefined) first = 0;
+    else shorten();
+    if (text.length > longest) throw new StatementTooLong(line);
+  }
+
+  /** Of a comment between statements only its kind is kept, and the star that may be half of its end. */
+  function shorten() {
+    const opening = text.slice(0, 2);
+    if (text.length < 4 || (opening !== "/*" && opening !== "--")) return;
+    line += linesIn(text, 0, text.length);
+    if (opening === "--") text = opening;
+    else text = text.endsWith("*/") ? " " : text.endsWith("*") ? "/**" : opening;
+  }
+
+  return {
+    *read(piece) {
+      text += piece;
+      yield* scan(false);
+    },
+    *end() {
+      yield* scan(true);
+      if (first !== undefined) yield { sql: text, line };
+      text = "";
+      first = undefined;
+    },
+  };
+}
+
+function linesIn(text: string, from: number, to: number): number {
+  let lines = 0;
+  for (let at = text.indexOf("\n", from); at !== -1 && at < to; at = text.indexOf("\n", at + 1)) lines++;
+  return lines;
+}

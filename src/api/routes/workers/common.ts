@@ -1,0 +1,54 @@
+import type { Script, Scripts, Version } from "../../../workers/index.ts";
+import { workerErrors } from "../../../workers/index.ts";
+import type { PageRequest, Page } from "../../../kernel/index.ts";
+import { workerRouteErrors } from "./errors.ts";
+
+export interface WorkerRoutesDeps {
+  scripts: Scripts;
+  /** Where a worker is reached once its subdomain is enabled; `label` is the account's. Absent: the API shows no address. */
+  urlOf?: (label: string, script: string) => string;
+}
+
+export const WORKERS = "/accounts/{account_id}/workers";
+export const SCRIPT = `${WORKERS}/scripts/{script_name}`;
+export const ENVIRONMENT = `${WORKERS}/services/{service_name}/environments/{environment_name}`;
+
+/** What the operations of workers have in common. */
+export const reading = { tag: "Workers", permission: "Workers Scripts Read" } as const;
+export const writing = { tag: "Workers", permission: "Workers Scripts Write" } as const;
+
+/** Largest upload that is read; how much of it may be modules or source maps is the domain's to say. */
+export const UPLOAD_BYTES = 48 * 1024 * 1024;
+/** The same in base64 inside JSON. */
+export const JSON_UPLOAD_BYTES = 68 * 1024 * 1024;
+
+/** The account and the script of the path. */
+export const named = (params: Record<string, string>): [account: string, name: string] => [params.account_id!, (params.script_name ?? params.service_name)!];
+
+export async function needScript(scripts: Scripts, account: string, name: string): Promise<Script> {
+  const script = await scripts.get(account, name);
+  if (script === undefined) throw workerErrors.scriptMissing({ script: name });
+  return script;
+}
+
+/** By service: a worker in its one environment, `production`. Throws serviceMissing, environmentMissing. */
+export async function needService(scripts: Scripts, params: Record<string, string>): Promise<Script> {
+  const [account, name] = named(params);
+  const script = await scripts.get(account, name);
+  if (script === undefined) throw workerRouteErrors.serviceMissing({ name });
+  const environment = params.environment_name ?? "production";
+  if (environment !== "production") throw workerRouteErrors.environmentMissing({ name, environment });
+  return script;
+}
+
+export async function needVersion(scripts: Scripts, account: string, name: string, id: string): Promise<Version> {
+  const version = await scripts.version(account, name, id);
+  if (version === undefined) throw workerErrors.versionMissing({ version: id, script: name });
+  return version;
+}
+
+/** A page of what the domain gives whole. */
+export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({ items: items.slice((page - 1) * perPage, page * perPage), total: items.length });
+
+/** A flag of the query: `?force=true`. */
+export const isOn = (value: string | undefined): boolean => value === "true" || value === "1";

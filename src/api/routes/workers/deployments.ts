@@ -1,0 +1,43 @@
+import { z } from "@hono/zod-openapi";
+import { workerErrors } from "../../../workers/index.ts";
+import { answer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { authorOf } from "./author.ts";
+import { named, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import { readAnnotations } from "./metadata.ts";
+import { deploymentShape, nothing, shownDeployment } from "./shapes.ts";
+
+const request = z.object({
+  strategy: z.literal("percentage").default("percentage"),
+  versions: z.array(z.object({ version_id: z.string(), percentage: z.number() })),
+  annotations: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/** Which versions are live: the newest deployment. */
+export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
+  route({ id: "worker-deployments-list-deployments", method: "get", path: `${SCRIPT}/deployments`, summary: "List Deployments", ...reading, query: z.object(pageQuery({ perPage: 100 })), result: z.object({ deployments: z.array(deploymentShape) }) }, async ({ params, query }) => {
+    const { items } = await scripts.deployments(...named(params), pageRequest(query));
+    return answer({ deployments: items.map(shownDeployment) });
+  }),
+
+  route({ id: "worker-deployments-create-deployment", method: "post", path: `${SCRIPT}/deployments`, summary: "Create Deployment", ...writing, query: z.object({ force: z.string().optional() }), body: request, result: deploymentShape }, async (call) => {
+    const { versions, annotations } = call.body;
+    const deployment = await scripts.deploy(...named(call.params), {
+      versions: versions.map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
+      ...(annotations && { annotations: readAnnotations(annotations) }),
+    }, authorOf(call));
+    return answer(shownDeployment(deployment));
+  }),
+
+  route({ id: "worker-deployments-get-deployment", method: "get", path: `${SCRIPT}/deployments/{deployment_id}`, summary: "Get Deployment", ...reading, result: deploymentShape }, async ({ params }) => {
+    const [account, name] = named(params);
+    const deployment = await scripts.deployment(account, name, params.deployment_id!);
+    if (deployment === undefined) throw workerErrors.deploymentMissing({ script: name, deployment: params.deployment_id });
+    return answer(shownDeployment(deployment));
+  }),
+
+  route({ id: "worker-deployments-delete-deployment", method: "delete", path: `${SCRIPT}/deployments/{deployment_id}`, summary: "Delete Deployment", ...writing, result: nothing }, async ({ params }) => {
+    await scripts.deleteDeployment(...named(params), params.deployment_id!);
+    return answer(null);
+  }),
+];

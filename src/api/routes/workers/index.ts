@@ -1,0 +1,32 @@
+import type { Route } from "../../operation.ts";
+import type { WorkerRoutesDeps } from "./common.ts";
+import { contentRoutes } from "./content.ts";
+import { deploymentRoutes } from "./deployments.ts";
+import { notOfferedRoutes } from "./not-offered.ts";
+import { recordRoutes } from "./records.ts";
+import { recordVersionRoutes } from "./record-versions.ts";
+import { scheduleRoutes } from "./schedules.ts";
+import { scriptRoutes } from "./scripts.ts";
+import { secretRoutes } from "./secrets.ts";
+import { serviceRoutes } from "./services.ts";
+import { settingRoutes } from "./settings.ts";
+import { subdomainRoutes } from "./subdomain.ts";
+import { versionRoutes } from "./versions.ts";
+
+export type { WorkerRoutesDeps } from "./common.ts";
+
+/** Every operation on workers: uploads, versions, deployments, secrets, settings, and what only wrangler asks for. */
+export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
+  ...scriptRoutes(deps),
+  ...contentRoutes(deps),
+  ...versionRoutes(deps),
+  ...deploymentRoutes(deps),
+  ...secretRoutes(deps),
+  ...settingRoutes(deps),
+  ...subdomainRoutes(deps),
+  ...serviceRoutes(deps),
+  ...scheduleRoutes(deps),
+  ...recordRoutes(deps),
+  ...recordVersionRoutes(deps),
+  ...notOfferedRoutes(),
+];

@@ -1,0 +1,128 @@
+import { z } from "@hono/zod-openapi";
+import type { ScriptSettings, Upload, Version } from "../../../workers/index.ts";
+import { BINDING_TYPES, readBindings, sentBindings, type ReadOptions } from "./bindings.ts";
+import { workerRouteErrors } from "./errors.ts";
+import { observability, placement } from "./setting-fields.ts";
+
+const annotations = z.record(z.string(), z.unknown());
+/** Text that people give to a version; the rest of the annotations is the server's to say. */
+const GIVEN_ANNOTATIONS = ["workers/message", "workers/tag", "workers/alias"];
+const MESSAGE_BYTES = 1000;
+
+/** What stays with a script over its versions. */
+const settingFields = {
+  logpush: z.boolean().nullish(),
+  observability: observability.nullish(),
+  placement: placement.nullish(),
+  tags: z.array(z.string().max(1024)).max(10).nullish(),
+  tail_consumers: z.array(z.object({ service: z.string(), environment: z.string().nullish() })).nullish(),
+  usage_model: z.enum(["standard", "bundled", "unbound"]).nullish(),
+};
+
+/** What belongs to one version. */
+export const versionFields = {
+  bindings: sentBindings.nullish(),
+  keep_bindings: z.array(z.string()).nullish(),
+  compatibility_date: z.string().nullish(),
+  compatibility_flags: z.array(z.string()).nullish(),
+  limits: z.object({ cpu_ms: z.number().int().positive().nullish() }).nullish(),
+  annotations: annotations.nullish(),
+};
+
+/** What the hosted service has and this server has not: refused unless it is empty, because leaving it out would change what the worker does. */
+export const notOffered = {
+  migrations: z.unknown().optional(),
+  exports: z.unknown().optional(),
+  containers: z.unknown().optional(),
+  assets: z.unknown().optional(),
+};
+
+const uploadMetadata = z.object({ main_module: z.string().nullish(), body_part: z.string().nullish(), ...settingFields, ...versionFields, ...notOffered });
+const settingsPatch = z.object({ ...settingFields, ...versionFields, ...notOffered });
+export type UploadMetadata = z.infer<typeof uploadMetadata>;
+export type SettingsPatch = z.infer<typeof settingsPatch>;
+
+/** JSON of a part. Throws badMetadata with every field that is wrong, notOffered. */
+export const readUploadMetadata = (text: string, part = "metadata"): UploadMetadata => refuseNotOffered(readPart(uploadMetadata, text, part));
+export const readSettingsPatch = (text: string, part = "settings"): SettingsPatch => refuseNotOffered(readPart(settingsPatch, text, part));
+
+function readPart<Fields>(schema: z.ZodType<Fields>, text: string, part: string): Fields {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw workerRouteErrors.badMetadata({ part, reason: `it is no JSON (${(cause as Error).message})`, fix: "Send one JSON object." }, { cause });
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.slice(0, 20).map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
+  throw workerRouteErrors.badMetadata({ part, reason: issues.join("; "), fix: "Correct these fields." });
+}
+
+export function refuseNotOffered<Fields extends { [Name in keyof typeof notOffered]?: unknown }>(fields: Fields): Fields {
+  const fix = "Leave them out of the configuration.";
+  if (!isEmpty(fields.migrations)) throw workerRouteErrors.notOffered({ what: "Durable Objects (`migrations`)", fix });
+  if (!isEmpty(fields.exports)) throw workerRouteErrors.notOffered({ what: "Declared exports (`exports`)", fix });
+  if (!isEmpty(fields.containers)) throw workerRouteErrors.notOffered({ what: "Containers (`containers`)", fix });
+  if (!isEmpty(fields.assets)) throw workerRouteErrors.notOffered({ what: "Static assets (`assets`)", fix: "Serve the files from the worker, from KV or from R2." });
+  return fields;
+}
+
+/** Nothing in it: null, "", [], {}, and whatever holds only such. A tag of migrations that change nothing is nothing. */
+const isEmpty = (value: unknown): boolean => {
+  if (value === undefined || value === null || value === "") return true;
+  if (typeof value !== "object") return false;
+  return Object.entries(value).every(([name, each]) => name === "new_tag" || name === "old_tag" || isEmpty(each));
+};
+
+/** Throws unknownBinding, badBinding, badMetadata. */
+export function versionPartOf(metadata: Partial<Pick<UploadMetadata, keyof typeof versionFields>>, options: ReadOptions): Pick<Upload, "bindings" | "keepBindings" | "compatibilityFlags"> & Partial<Pick<Upload, "compatibilityDate" | "limits" | "annotations">> {
+  const { bindings, keep_bindings, compatibility_date, compatibility_flags, limits } = metadata;
+  return {
+    bindings: readBindings(bindings ?? [], options),
+    // Clients ask to keep types that do not exist here, such as secret_key: there is none to keep.
+    keepBindings: BINDING_TYPES.filter((type) => keep_bindings?.includes(type) === true),
+    compatibilityFlags: compatibility_flags ?? [],
+    ...(typeof compatibility_date === "string" && { compatibilityDate: compatibility_date }),
+    ...(typeof limits?.cpu_ms === "number" && { limits: { cpuMs: limits.cpu_ms } }),
+    ...(metadata.annotations && { annotations: readAnnotations(metadata.annotations) }),
+  };
+}
+
+/** Only what is given: a setting that is not named stays as it is. */
+export function settingsPartOf({ logpush, observability, placement, tags, tail_consumers, usage_model }: Partial<Pick<UploadMetadata, keyof typeof settingFields>>): Partial<ScriptSettings> {
+  return {
+    ...(typeof logpush === "boolean" && { logpush }),
+    ...(observability !== undefined && { observability }),
+    ...(placement !== undefined && { placement: placement === null || isEmpty(placement) ? null : placement }),
+    ...(tags !== undefined && { tags: tags ?? [] }),
+    ...(tail_consumers !== undefined && { tailConsumers: (tail_consumers ?? []).map(({ service, environment }) => ({ service, ...(typeof environment === "string" && { environment }) })) }),
+    ...(typeof usage_model === "string" && { usageModel: usage_model }),
+  };
+}
+
+/** A message that is too long is cut, as the published API says. */
+export function readAnnotations(sent: Record<string, unknown>): Record<string, string> {
+  const texts = GIVEN_ANNOTATIONS.flatMap((name): [string, string][] => (typeof sent[name] === "string" ? [[name, cut(sent[name])]] : []));
+  return Object.fromEntries(texts);
+}
+
+function cut(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MESSAGE_BYTES) return text;
+  // A character that the cut goes through leaves no half behind.
+  return new TextDecoder().decode(bytes.subarray(0, MESSAGE_BYTES)).replace(/�+$/, "");
+}
+
+/** The upload that makes a version like this one: what a change of one thing starts from. */
+export const uploadLike = (version: Version, modules: Upload["modules"]): Upload => ({
+  format: version.format,
+  main: version.main,
+  modules,
+  bindings: version.bindings.map(({ name }) => ({ type: "inherit", name, versionId: version.id })),
+  keepBindings: [],
+  inheritStrictly: true,
+  compatibilityDate: version.compatibilityDate,
+  compatibilityFlags: version.compatibilityFlags,
+  ...(version.limits !== undefined && { limits: version.limits }),
+});

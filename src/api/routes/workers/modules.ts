@@ -1,0 +1,49 @@
+import type { UploadedModule } from "../../../workers/index.ts";
+import { workerRouteErrors } from "./errors.ts";
+
+type Kind = UploadedModule["kind"];
+
+/** What a part is by its content type. */
+const KINDS: Record<string, Kind> = {
+  "application/javascript+module": "esm",
+  "text/javascript+module": "esm",
+  "application/javascript": "cjs",
+  "text/javascript": "cjs",
+  "application/wasm": "wasm",
+  "application/octet-stream": "data",
+  "application/json": "json",
+  "text/plain": "text",
+  "application/source-map": "source-map",
+};
+
+/** Types that senders give a file they know nothing about; the main module may come as one of them, because it can only be JavaScript. */
+const VAGUE: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
+
+const CONTENT_TYPES = { esm: "application/javascript+module", cjs: "application/javascript" };
+
+/** Without its parameters, in lower case. */
+export const mediaTypeOf = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
+
+/** One part as a module; `main`: what the main module of its format is. Throws badModule for a kind that does not exist here and for text that is no UTF-8. */
+export function readModule(name: string, contentType: string, bytes: Uint8Array, main?: "esm" | "cjs"): UploadedModule {
+  const type = mediaTypeOf(contentType) || "text/plain";
+  if (type.startsWith("text/x-python")) throw workerRouteErrors.badModule({ name, reason: "Python workers are not part of this server", fix: "Write the worker in JavaScript or TypeScript." });
+  const kind = Object.hasOwn(KINDS, type) ? KINDS[type]! : undefined;
+  if (kind === undefined) throw workerRouteErrors.badModule({ name, reason: `${JSON.stringify(type)} is no type of a module`, fix: `The content types are ${Object.keys(KINDS).join(", ")}.` });
+  if (main === undefined) return moduleOf(name, kind, bytes, type);
+  if (VAGUE.has(kind)) return moduleOf(name, main, bytes, CONTENT_TYPES[main]);
+  throw workerRouteErrors.badModule({ name, reason: `it is the main module and comes as ${type}`, fix: `Send it as ${CONTENT_TYPES[main]}.` });
+}
+
+function moduleOf(name: string, kind: Kind, bytes: Uint8Array, contentType: string): UploadedModule {
+  if (kind === "data" || kind === "wasm") return { name, kind, content: bytes, contentType };
+  return { name, kind, content: textOf(name, bytes), contentType };
+}
+
+function textOf(name: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw workerRouteErrors.badModule({ name, reason: "its text is no UTF-8", fix: "Save it as UTF-8, or send it as application/octet-stream." }, { cause });
+  }
+}

@@ -1,0 +1,41 @@
+import { z } from "@hono/zod-openapi";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { ENVIRONMENT, reading, SCRIPT, WORKERS, writing } from "./common.ts";
+import { workerRouteErrors } from "./errors.ts";
+
+const ZONE_ROUTES = "/zones/{zone_id}/workers/routes";
+const readingRoutes = { tag: "Workers", permission: "Workers Routes Read" } as const;
+const writingRoutes = { tag: "Workers", permission: "Workers Routes Write" } as const;
+
+const ADDRESS = "A worker is reached below its account's subdomain: set `workers_dev` to true, and let a proxy in front of the server map other hosts.";
+
+/** Kinds of things that clients ask for on their way and that this server has none of: lists that are empty and end, and a clear no to making one. */
+export const notOfferedRoutes = (): Route[] => [
+  emptyList("durable-objects-namespace-list-namespaces", `${WORKERS}/durable_objects/namespaces`, "List Durable Object namespaces", reading),
+  emptyList("worker-domain-list-domains", `${WORKERS}/domains`, "List domains", reading),
+  emptyList("worker-domain-list-records", `${WORKERS}/domains/records`, "List records of domains", reading),
+  emptyList("worker-environment-list-routes", `${ENVIRONMENT}/routes`, "List routes of an environment", reading),
+  emptyList("worker-script-list-routes", `${SCRIPT}/routes`, "List routes of a Worker", reading),
+  emptyList("worker-routes-list-routes", ZONE_ROUTES, "List routes of a zone", readingRoutes),
+
+  refusal({ id: "worker-domain-attach-to-domain", method: "put", path: `${WORKERS}/domains`, summary: "Attach a domain" }, "Custom domains", ADDRESS),
+  refusal({ id: "worker-domain-changeset", method: "post", path: `${SCRIPT}/domains/changeset`, summary: "Compare domains" }, "Custom domains", ADDRESS),
+  refusal({ id: "worker-domain-put-records", method: "put", path: `${SCRIPT}/domains/records`, summary: "Replace the domains of a Worker" }, "Custom domains", ADDRESS),
+  refusal({ id: "worker-routes-create-route", method: "post", path: ZONE_ROUTES, summary: "Create a route", ...writingRoutes }, "Routes", ADDRESS),
+  refusal({ id: "worker-script-update-create-assets-upload-session", method: "post", path: `${SCRIPT}/assets-upload-session`, summary: "Create Assets Upload Session" }, "Static assets", "Serve the files from the worker, from KV or from R2."),
+
+  // Clients that have no routes in their configuration replace the list by an empty one.
+  route({ id: "worker-script-put-routes", method: "put", path: `${SCRIPT}/routes`, summary: "Replace the routes of a Worker", ...writing, body: z.array(z.unknown()), result: z.array(z.never()) }, async ({ body }) => {
+    if (body.length > 0) throw workerRouteErrors.notOffered({ what: "Routes", fix: ADDRESS });
+    return answer([]);
+  }),
+];
+
+const emptyList = (id: string, path: string, summary: string, access: typeof reading | typeof readingRoutes): Route =>
+  route({ id, method: "get", path, summary, ...access, query: z.object({ ...pageQuery({ perPage: 20 }), page: z.coerce.number().int().min(0).default(1) }), result: z.array(z.never()) }, async ({ query }) => pageAnswer({ items: [], total: 0 }, pageRequest(query), (item) => item));
+
+const refusal = (operation: { id: string; method: "post" | "put"; path: string; summary: string; tag?: string; permission?: typeof writing.permission | typeof writingRoutes.permission }, what: string, fix: string): Route =>
+  route({ ...writing, ...operation }, async () => {
+    throw workerRouteErrors.notOffered({ what, fix });
+  });

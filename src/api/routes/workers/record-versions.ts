@@ -1,0 +1,97 @@
+import { z } from "@hono/zod-openapi";
+import { workerErrors, type Script, type Scripts, type Upload, type UploadedModule, type Version } from "../../../workers/index.ts";
+import { answer, pageAnswer, route, type Call, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { authorOf } from "./author.ts";
+import { shownBinding } from "./bindings.ts";
+import { isOn, JSON_UPLOAD_BYTES, reading, writing, type WorkerRoutesDeps } from "./common.ts";
+import { needLatest } from "./content.ts";
+import { needRecord, RECORD } from "./records.ts";
+import { nothing } from "./shapes.ts";
+import { patchedUpload, sentModuleShape, versionPatch, versionRequest, uploadOf } from "./version-body.ts";
+
+const VERSIONS = `${RECORD}/versions`;
+
+const shape = z.looseObject({
+  id: z.uuid(),
+  number: z.number().int(),
+  created_on: z.iso.datetime(),
+  urls: z.array(z.string()),
+  source: z.string(),
+  annotations: z.record(z.string(), z.string()),
+  bindings: z.array(z.record(z.string(), z.unknown())),
+  compatibility_date: z.string(),
+  compatibility_flags: z.array(z.string()),
+  main_module: z.string(),
+  startup_time_ms: z.number().int(),
+  modules: z.array(sentModuleShape).optional(),
+});
+const deployFlag = z.object({ deploy: z.string().optional() });
+
+/** Versions of a worker as JSON, modules in base64. */
+export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
+  async function make({ account, name }: Script, upload: Upload, call: Call<{ deploy?: string }>) {
+    const version = isOn(call.query.deploy) ? (await scripts.upload(account, name, upload, authorOf(call))).version : await scripts.createVersion(account, name, upload, authorOf(call));
+    return answer(shown(version));
+  }
+
+  return [
+    route({ id: "listWorkerVersions", method: "get", path: VERSIONS, summary: "List Versions", ...reading, query: z.object(pageQuery({ perPage: 10, max: 100 })), result: z.array(shape) }, async ({ params, query }) => {
+      const { account, name } = await needRecord(scripts, params);
+      const page = pageRequest(query);
+      return pageAnswer(await scripts.versions(account, name, page), page, (version) => shown(version));
+    }),
+
+    route({ id: "createWorkerVersion", method: "post", path: VERSIONS, summary: "Create Version", ...writing, query: deployFlag, body: versionRequest, maxBytes: JSON_UPLOAD_BYTES, result: shape }, async (call) =>
+      make(await needRecord(scripts, call.params), uploadOf(call.body), call)),
+
+    route({ id: "patchLatestWorkerVersion", method: "patch", path: `${VERSIONS}/latest`, summary: "Patch Latest Version", ...writing, query: deployFlag, body: versionPatch, maxBytes: JSON_UPLOAD_BYTES, result: shape }, async (call) => {
+      const script = await needRecord(scripts, call.params);
+      const latest = needLatest(script);
+      return make(script, patchedUpload(latest, call.body.modules ? [] : await scripts.modules(latest), call.body), call);
+    }),
+
+    route({ id: "getWorkerVersion", method: "get", path: `${VERSIONS}/{version_id}`, summary: "Get Version", ...reading, query: z.object({ include: z.enum(["modules"]).optional() }), result: shape }, async ({ params, query }) => {
+      const version = await findVersion(scripts, await needRecord(scripts, params), params.version_id!);
+      return answer(shown(version, query.include === "modules" ? await scripts.modules(version) : undefined));
+    }),
+
+    route({ id: "deleteWorkerVersion", method: "delete", path: `${VERSIONS}/{version_id}`, summary: "Delete Version", ...writing, result: nothing }, async ({ params }) => {
+      const script = await needRecord(scripts, params);
+      const { id } = await findVersion(scripts, script, params.version_id!);
+      await scripts.deleteVersion(script.account, script.name, id);
+      return answer(null);
+    }),
+  ];
+}
+
+/** All of the versions that are kept fit on this page. */
+const ALL = { page: 1, perPage: 1000 };
+
+/** By id, by the beginning of one (8 characters or more), or `latest`. */
+async function findVersion(scripts: Scripts, script: Script, id: string): Promise<Version> {
+  if (id === "latest") return needLatest(script);
+  const { account, name } = script;
+  const exact = await scripts.version(account, name, id);
+  if (exact !== undefined) return exact;
+  const starting = id.length < 8 ? [] : (await scripts.versions(account, name, ALL)).items.filter((version) => version.id.startsWith(id));
+  if (starting.length !== 1) throw workerErrors.versionMissing({ version: id, script: name });
+  return starting[0]!;
+}
+
+const shown = (version: Version, modules?: UploadedModule[]): z.input<typeof shape> => ({
+  id: version.id,
+  number: version.number,
+  created_on: version.createdAt.toISOString(),
+  urls: [],
+  source: version.author.source,
+  annotations: version.annotations,
+  bindings: version.bindings.map(shownBinding),
+  compatibility_date: version.compatibilityDate,
+  compatibility_flags: version.compatibilityFlags,
+  main_module: version.main,
+  startup_time_ms: version.startupMs,
+  usage_model: "standard",
+  ...(version.limits?.cpuMs !== undefined && { limits: { cpu_ms: version.limits.cpuMs } }),
+  ...(modules !== undefined && { modules: modules.map(({ name, contentType, content }) => ({ name, content_type: contentType, content_base64: Buffer.from(content as string).toString("base64") })) }),
+});

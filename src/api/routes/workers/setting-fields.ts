@@ -1,0 +1,41 @@
+import { z } from "@hono/zod-openapi";
+
+const rate = z.number().min(0).max(1).nullish();
+const destinations = z.array(z.string()).optional();
+
+/** `observability` as it is sent; clients leave out what is required of an answer. */
+export const observability = z.looseObject({
+  enabled: z.boolean().optional(),
+  head_sampling_rate: rate,
+  logs: z.looseObject({ enabled: z.boolean().optional(), head_sampling_rate: rate, invocation_logs: z.boolean().optional(), persist: z.boolean().optional(), destinations }).nullish(),
+  traces: z.looseObject({ enabled: z.boolean().optional(), head_sampling_rate: rate, persist: z.boolean().optional(), destinations }).nullish(),
+});
+
+export const placement = z.looseObject({
+  mode: z.enum(["smart", "targeted", "off"]).optional(),
+  region: z.string().optional(),
+  hostname: z.string().optional(),
+  host: z.string().optional(),
+});
+
+type Loose = Record<string, unknown>;
+const isObject = (value: unknown): value is Loose => typeof value === "object" && value !== null;
+const withoutNulls = (value: Loose): Loose => Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null));
+
+/** `observability` of an answer: what is required there is always in it. */
+export function shownObservability(given: Loose | null): Loose {
+  if (given === null) return { enabled: false };
+  const { logs, traces, ...rest } = withoutNulls(given);
+  return {
+    enabled: false,
+    ...rest,
+    ...(isObject(logs) && { logs: { enabled: rest.enabled ?? false, invocation_logs: true, ...withoutNulls(logs) } }),
+    ...(isObject(traces) && { traces: withoutNulls(traces) }),
+  };
+}
+
+/** Nothing where the placement is the default one. */
+export function shownPlacement(given: Loose | null): { placement?: Loose; placement_mode?: "smart" | "targeted" } {
+  if (given === null || given.mode === "off") return {};
+  return { placement: given, ...((given.mode === "smart" || given.mode === "targeted") && { placement_mode: given.mode }) };
+}

@@ -1,0 +1,102 @@
+import type { Upload, UploadedModule } from "../../../workers/index.ts";
+import { workerRouteErrors } from "./errors.ts";
+import { mediaTypeOf, readModule } from "./modules.ts";
+import { readUploadMetadata, settingsPartOf, versionPartOf, type UploadMetadata } from "./metadata.ts";
+
+const METADATA = "metadata";
+/** The SDK sends all modules under this name and tells them apart by their file names; wrangler and curl name each part. */
+const NAMELESS = /^files(\[\d*\])?$/;
+
+/** The part that is the worker. */
+export interface Main {
+  name: string;
+  format: Upload["format"];
+}
+
+const MAIN_KIND = { modules: "esm", "service-worker": "cjs" } as const;
+
+export interface UploadOptions {
+  /** `bindings_inherit=strict`. */
+  inheritStrictly?: boolean;
+  /** For a form that says it in a header of the request. */
+  main?: Main;
+}
+
+/** Modules and metadata of an upload form. Throws workerRouteErrors; what is in the modules and whether the bindings' targets exist is not asked here. */
+export async function readUploadForm(form: FormData, { inheritStrictly = false, main: given }: UploadOptions = {}): Promise<Upload> {
+  const metadata = readUploadMetadata((await metadataText(form)) ?? missing(given));
+  const main = given ?? mainOf(metadata);
+  const parts = await modulesOf(form, main);
+  const { bindings, modules } = main.format === "modules" ? { bindings: metadata.bindings ?? [], modules: parts } : withBlobs(metadata, parts);
+  const ofVersion = versionPartOf({ ...metadata, bindings }, { part: METADATA });
+  if (main.format === "service-worker") refuseStrays(modules, main.name);
+  return { format: main.format, main: main.name, modules, inheritStrictly, ...ofVersion, settings: settingsPartOf(metadata) };
+}
+
+/** A script that is the whole body: service-worker format, or a module where the content type says so. */
+export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
+  const isModule = mediaTypeOf(contentType) === "application/javascript+module";
+  const main = isModule ? "worker.js" : "script";
+  const module = readModule(main, contentType, bytes, isModule ? "esm" : "cjs");
+  return { format: isModule ? "modules" : "service-worker", main, modules: [module], bindings: [], keepBindings: [], inheritStrictly: false, compatibilityFlags: [] };
+}
+
+export const isScriptType = (contentType: string): boolean => /^(application|text)\/javascript(\+module)?$/.test(mediaTypeOf(contentType));
+
+/** Text of the one part of this name, sent as a field or as a file. Undefined: there is none. */
+export async function partText(form: FormData, name: string): Promise<string | undefined> {
+  const parts = form.getAll(name);
+  if (parts.length > 1) throw workerRouteErrors.badMetadata({ part: name, reason: "it is there more than once", fix: "Send it once." });
+  return typeof parts[0] === "object" ? await parts[0].text() : parts[0];
+}
+
+const metadataText = (form: FormData) => partText(form, METADATA);
+
+function missing(main: UploadOptions["main"]): string {
+  if (main !== undefined) return "{}";
+  throw workerRouteErrors.metadataMissing({ part: METADATA });
+}
+
+function mainOf({ main_module, body_part }: UploadMetadata): Main {
+  if (typeof main_module === "string" && typeof body_part === "string") {
+    throw workerRouteErrors.badMetadata({ part: METADATA, reason: "it names both a main_module and a body_part", fix: "Name main_module for ES modules, body_part for a script in service-worker format." });
+  }
+  if (main_module) return { name: main_module, format: "modules" };
+  if (body_part) return { name: body_part, format: "service-worker" };
+  throw workerRouteErrors.mainUnnamed();
+}
+
+async function modulesOf(form: FormData, main: Main): Promise<UploadedModule[]> {
+  const modules: UploadedModule[] = [];
+  for (const [part, content] of form) {
+    if (part === METADATA) continue;
+    const isFile = typeof content === "object";
+    const name = NAMELESS.test(part) && isFile && content.name !== "" ? content.name : part;
+    const bytes = isFile ? new Uint8Array(await content.arrayBuffer()) : Buffer.from(content);
+    modules.push(readModule(name, isFile ? content.type : "", bytes, name === main.name ? MAIN_KIND[main.format] : undefined));
+  }
+  return modules;
+}
+
+/**
+ * A script has no modules beside it: clients send the texts it imports as parts of their own and a binding `text_blob` that names the part.
+ * That is a text of the environment.
+ */
+function withBlobs(metadata: UploadMetadata, modules: UploadedModule[]): { bindings: NonNullable<UploadMetadata["bindings"]>; modules: UploadedModule[] } {
+  const taken = new Set<unknown>();
+  const bindings = (metadata.bindings ?? []).map((binding) => {
+    if (binding.type !== "text_blob") return binding;
+    const part = modules.find(({ name }) => name === binding.part);
+    if (part === undefined || typeof part.content !== "string") throw workerRouteErrors.badBinding({ name: binding.name, type: binding.type, field: "part" });
+    taken.add(part);
+    return { name: binding.name, type: "plain_text", text: part.content };
+  });
+  return { bindings, modules: modules.filter((module) => !taken.has(module)) };
+}
+
+/** A main part that is missing is the larger mistake, and told elsewhere. */
+function refuseStrays(modules: UploadedModule[], main: string): void {
+  const stray = modules.find(({ name, kind }) => name !== main && kind !== "source-map");
+  if (stray === undefined || modules.every(({ name }) => name !== main)) return;
+  throw workerRouteErrors.badModule({ name: stray.name, reason: "a script in service-worker format has no modules beside it", fix: "Export a default handler (ES modules format), or make the script one file." });
+}

@@ -1,0 +1,28 @@
+import { z } from "@hono/zod-openapi";
+import { answer, route, type Route } from "../../operation.ts";
+import { pageQuery, pageRequest } from "../../paging.ts";
+import { authorOf } from "./author.ts";
+import { isOn, named, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type WorkerRoutesDeps } from "./common.ts";
+import { receiveUpload } from "./receive.ts";
+import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "./shapes.ts";
+
+/** All that can be deployed fit into this: older versions are not kept. */
+const DEPLOYABLE = 100;
+
+/** Versions of a script, and making one that is not live yet. */
+export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
+  route({ id: "worker-versions-list-versions", method: "get", path: `${SCRIPT}/versions`, summary: "List Versions", ...reading, query: z.object({ deployable: z.string().optional(), ...pageQuery({ perPage: DEPLOYABLE }) }), result: z.object({ items: z.array(versionItemShape) }) }, async ({ params, query }) => {
+    const page = isOn(query.deployable) && query.page === 1 ? { page: 1, perPage: Math.max(DEPLOYABLE, query.per_page) } : pageRequest(query);
+    const { items, total } = await scripts.versions(...named(params), page);
+    return answer({ items: items.map(shownVersionItem) }, { info: { page: page.page, per_page: page.perPage, count: items.length, total_count: total, total_pages: Math.ceil(total / page.perPage) } });
+  }),
+
+  route({ id: "worker-versions-upload-version", method: "post", path: `${SCRIPT}/versions`, summary: "Upload Version", ...writing, query: z.object({ bindings_inherit: z.string().optional() }), maxBytes: UPLOAD_BYTES, result: versionShape }, async (call) => {
+    // What stays with the script over its versions is not this version's to change: clients patch it beside the deployment.
+    const { settings: _, ...upload } = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
+    return answer(shownVersion(await scripts.createVersion(...named(call.params), upload, authorOf(call))));
+  }),
+
+  route({ id: "worker-versions-get-version-detail", method: "get", path: `${SCRIPT}/versions/{version_id}`, summary: "Get Version Detail", ...reading, result: versionShape }, async ({ params }) =>
+    answer(shownVersion(await needVersion(scripts, ...named(params), params.version_id!)))),
+];

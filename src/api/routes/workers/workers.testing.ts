@@ -1,0 +1,74 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomIds, silentLog } from "../../../kernel/index.ts";
+import { createLocalEvents, createSecrets, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
+import { createLiveWorkers, createRuntime, createScripts, DEV_EGRESS, scriptsMigrations, type BindingTargets, type Scripts } from "../../../workers/index.ts";
+import { startApi, TEST_ACCOUNT, type TestAnswer, type TestApi } from "../../api.testing.ts";
+import { workerRoutes } from "./index.ts";
+
+export const WORKERS = `/accounts/${TEST_ACCOUNT}/workers`;
+export const WRANGLER = { "user-agent": "wrangler/4.164.0" };
+
+/** What exists in these tests: everything but what is named `missing`. */
+const targets: BindingTargets = {
+  kvNamespace: async (_account, id) => id !== "missing",
+  r2Bucket: async (_account, name) => name !== "missing",
+  d1Database: async (_account, id) => id !== "missing",
+};
+
+export interface WorkersApi extends TestApi {
+  scripts: Scripts;
+  /** Result of a request that must succeed. */
+  ok(...request: Parameters<TestApi["call"]>): Promise<TestAnswer["body"]>;
+  /** Status and code of a request that must fail. */
+  refused(...request: Parameters<TestApi["call"]>): Promise<[status: number, code: number, message: string]>;
+}
+
+/** The routes before a real database and a real runtime. */
+export async function startWorkersApi(scope: { after(end: () => Promise<void>): void }): Promise<WorkersApi> {
+  const folder = mkdtempSync(join(tmpdir(), "worker-routes-"));
+  scope.after(async () => rmSync(folder, { recursive: true, force: true }));
+  const db = await openSqlite({ path: join(folder, "test.db") });
+  scope.after(() => db.close());
+  await migrate(db, scriptsMigrations);
+  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const secrets = createSecrets({ keys: [randomBytes(32)] });
+  const events = createLocalEvents({ log: silentLog });
+  scope.after(() => events.close());
+  const noService = { handle: () => Promise.reject(new Error("no storage in this test")) };
+  const runtime = createRuntime({ services: { kv: noService, r2: noService, d1: noService, sendEmail: noService }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
+  scope.after(() => runtime.close());
+  const live = createLiveWorkers({ db, objects, secrets, events, runtime });
+  scope.after(() => live.close());
+  const scripts = createScripts({ db, objects, secrets, events, live, targets, accountName: async () => "Acme" });
+  const api = await startApi(scope, { routes: workerRoutes({ scripts, urlOf: (label, script) => `http://${script}.${label}.workers.test` }) });
+
+  return {
+    ...api,
+    scripts,
+    async ok(...request) {
+      const { status, text, body } = await api.call(...request);
+      if (status >= 300) throw new Error(`${request[0]} ${request[1]} answered ${status}: ${text}`);
+      return body.result;
+    },
+    async refused(...request) {
+      const { status, text, body } = await api.call(...request);
+      if (status < 400) throw new Error(`${request[0]} ${request[1]} answered ${status}: ${text}`);
+      return [status, body.errors[0].code, body.errors[0].message];
+    },
+  };
+}
+
+export const CODE = `export default { async fetch() { return new Response("one"); }, async email() {} };\n`;
+
+/** An upload form as wrangler makes it: each part has its name as file name. */
+export function formOf(metadata: unknown, parts: Record<string, [content: string | Uint8Array<ArrayBuffer>, type: string]> = { "index.js": [CODE, "application/javascript+module"] }): FormData {
+  const form = new FormData();
+  if (metadata !== undefined) form.set("metadata", typeof metadata === "string" ? metadata : JSON.stringify(metadata));
+  for (const [name, [content, type]] of Object.entries(parts)) form.set(name, new File([content], name, { type }));
+  return form;
+}
+
+export const metadataOf = (more: object = {}) => ({ main_module: "index.js", bindings: [], compatibility_date: "2026-10-01", compatibility_flags: ["nodejs_compat"], ...more });

@@ -116,6 +116,7 @@ describe("KV through workerd", () => {
   let service: KvService;
   let workerd: RunningWorkerd;
   let namespace: string;
+  let account: string | undefined;
   let full = false;
   const clock = createManualClock(Date.now());
 
@@ -133,7 +134,7 @@ describe("KV through workerd", () => {
     workerd = await startWorkerd({
       modules: { "main.js": WORKER },
       bindings: `(name = "KV", kvNamespace = "kv")`,
-      services: { kv: (request, response) => void service.handle(request, response, { script: { name: "test" } as WorkerScript, binding: { type: "kv_namespace", name: "KV", namespace_id: namespace } }) },
+      services: { kv: (request, response) => void service.handle(request, response, { script: { name: "test", account } as WorkerScript, binding: { type: "kv_namespace", name: "KV", namespace_id: namespace } }) },
     });
   });
   after(async () => {
@@ -226,5 +227,23 @@ describe("KV through workerd", () => {
     t.after(() => void (full = false));
     assert.equal(await error("large"), "KV PUT failed: 507 Insufficient Storage");
     assert.deepEqual((await ask("afterwards")).value, [null, 0]);
+  });
+
+  test("a worker of an account reaches a namespace of the account for as long as it is there", async () => {
+    account = "a".repeat(32);
+    try {
+      const { id } = await service.namespaces.create(account, "bound");
+      const other = await service.namespaces.create("b".repeat(32), "another's");
+      namespace = id;
+      assert.equal((await ask("metadata")).error, undefined);
+      assert.equal((await service.store.list(id)).keys.length, 3);
+      namespace = other.id;
+      assert.equal((await ask("metadata")).error, "KV PUT failed: 410 namespace not found");
+      await service.namespaces.delete(account, id);
+      namespace = id;
+      assert.equal((await ask("metadata")).error, "KV PUT failed: 410 namespace not found");
+    } finally {
+      account = undefined;
+    }
   });
 });

@@ -34,7 +34,7 @@ export const workerErrors = defineErrors("workers", {
   bindingNameTaken: { code: 10053, http: 400, message: "Binding name '{name}' already in use.", fix: "Give each binding a name of its own." },
   textTooLarge: { code: 10054, http: 400, message: "Text binding '{name}' is too large: {size}, at most {limit}.", fix: "Put it into KV or R2, or raise the limit." },
   bindingMissing: { code: 10056, http: 404, message: "Binding '{name}' not found.", fix: "`secret list` shows the names of those that are there." },
-  inheritFailed: { code: 10057, http: 400, message: "Binding '{name}' cannot be inherited: {reason}.", fix: "Send the binding itself, or leave it out." },
+  inheritFailed: { code: 10057, http: 400, message: "inherit binding '{name}' is invalid: {reason}.", fix: "Send the binding itself, or leave it out." },
   kvNamespaceMissing: { code: 10041, http: 400, message: "KV namespace '{target}' not found.", fix: "Create it first, or correct the id of the binding '{binding}'." },
   r2BucketMissing: { code: 10085, http: 400, message: "R2 bucket '{target}' not found. Please use a different name and try again.", fix: "Create it first, or correct the name in the binding '{binding}'." },
   d1DatabaseMissing: { code: 10181, http: 400, message: "D1 binding '{binding}' references database '{target}' which was not found.", fix: "Create it first, or correct the id." },

@@ -96,7 +96,7 @@ export function scriptsConformance(engine: TestEngine): void {
       ["a binding without a name", "m", uploadOf("", { bindings: [{ type: "plain_text", name: "", text: "" }] }), 10052, /Binding at index 0 must have a name/],
       ["a name used twice", "m", uploadOf("", { bindings: [{ type: "plain_text", name: "X", text: "" }, { type: "json", name: "X", json: 1 }] }), 10053, /Binding name 'X' already in use/],
       ["a long text", "m", uploadOf("", { bindings: [{ type: "plain_text", name: "X", text: "x".repeat(6000) }] }), 10054, /Text binding 'X' is too large/],
-      ["nothing to inherit from", "m", uploadOf("", { bindings: [{ type: "inherit", name: "X" }], inheritStrictly: true }), 10057, /Binding 'X' cannot be inherited/],
+      ["nothing to inherit from", "m", uploadOf("", { bindings: [{ type: "inherit", name: "X" }], inheritStrictly: true }), 10057, /inherit binding 'X' is invalid/],
     ];
     for (const [what, name, upload, wanted, words] of refusals) {
       test(`refuses ${what}`, async (t) => {
@@ -176,7 +176,7 @@ export function scriptsConformance(engine: TestEngine): void {
       const strict = (bindings: Upload["bindings"]) => scripts.upload(A, "mail", uploadOf("email 2", { bindings, inheritStrictly: true }), author);
       const second = (await strict([{ type: "inherit", name: "NEW", oldName: "KEY" }, { type: "inherit", name: "J" }])).version;
       assert.deepEqual([second.bindings.map(({ name, type }) => [name, type]), secretsOf(house, second.id)], [[["NEW", "secret_text"], ["J", "json"]], { NEW: "s" }]);
-      await assert.rejects(strict([{ type: "inherit", name: "KEY" }]), says(10057, /'KEY' cannot be inherited: the latest version has no binding 'KEY'/));
+      await assert.rejects(strict([{ type: "inherit", name: "KEY" }]), says(10057, /inherit binding 'KEY' is invalid: the latest version has no binding 'KEY'/));
       const third = (await strict([{ type: "inherit", name: "KEY", versionId: first.id }])).version;
       assert.deepEqual(secretsOf(house, third.id), { KEY: "s" });
       const other = (await scripts.upload(A, "other", uploadOf("email"), author)).version;

@@ -65,6 +65,12 @@ export async function findAccount(db: Executor, id: string): Promise<Account | u
   return row && toAccount(row);
 }
 
+/** The oldest one: what the first run made, as long as it is there. */
+export async function firstAccount(db: Executor): Promise<Account | undefined> {
+  const row = await db.selectFrom("accounts").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
+  return row && toAccount(row);
+}
+
 /** In no order. */
 export async function findAccounts(db: Executor, ids: readonly string[], name?: string): Promise<Account[]> {
   if (ids.length === 0) return [];

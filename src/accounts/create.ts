@@ -32,6 +32,7 @@ export interface AccountsRoom extends FirstRun {
   authenticate: Authenticator["authenticate"];
   /** From memory, for a few seconds. */
   accountExists(id: string): Promise<boolean>;
+  nameOf(account: string): Promise<string | undefined>;
   /** Writes what is only noted yet: when tokens were used. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -79,6 +80,7 @@ export function createAccounts({ db, clock, ids, events, log, limits: given = {}
     tokens: createTokens({ db, clock, ids, limits, changed: changed.token }),
     authenticate: authenticator.authenticate,
     accountExists: async (id) => (await existing.get(id)) === true,
+    nameOf: async (id) => (await findAccount(tables, id))?.name,
     ...createFirstRun({ db, clock, ids, changed: () => changed.account("all") }),
     flush: lastUsed.flush,
     async close() {

@@ -24,5 +24,10 @@ export const accountErrors = defineErrors("accounts", {
   tooManyAccounts: { code: 1023, http: 400, message: "The limit of {limit} accounts is reached", fix: "Delete one that is no longer used." },
   noMembership: { code: 1031, http: 404, message: "Membership {id} not found" },
   lastMember: { code: 1032, http: 409, message: "This is the last membership of the account: nobody could reach it any more", fix: "Delete the account instead." },
+  weakToken: {
+    code: "E_WEAK_TOKEN", http: 400,
+    message: "The first API token is to be 20 to 200 visible ASCII characters without spaces.",
+    fix: "`openssl rand -hex 20` makes a good one.",
+  },
   noUser: { code: 1041, http: 404, message: "There is no user yet", fix: "Start `reelpost serve` once: the first run makes one." },
 });

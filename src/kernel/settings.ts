@@ -36,7 +36,7 @@ export const settingsSchema = z.strictObject({
   api: group("The v4 API", {
     token: z.string().default("").meta({ description: "Value of the first API token, read at the first start only; empty: one is made and printed. At least 32 characters", example: "" }),
     account_name: z.string().min(1).max(100).default("Main").meta({ description: "Name of the account made at the first start", example: "Example Ltd" }),
-    email: z.string().min(3).default("admin@localhost").meta({ description: "Address of the user made at the first start", example: "admin@example.com" }),
+    email: z.string().min(3).default("admin@reelpost.internal").meta({ description: "Address of the user made at the first start", example: "admin@example.com" }),
     rate_limit: count(1200, 0, 1_000_000_000, "Requests of one token in five minutes; 0: no limit"),
   }),
   smtp: group("The SMTP server that takes incoming mail", {

@@ -2,8 +2,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
 import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool } from "../mail/index.ts";
-import { migrate, openFsObjects, openSqlite, type Db, type ObjectStore } from "../store/index.ts";
-import { createD1Service, createKvService, createR2Service, createRuntime, createSendEmailService, kvMigrations, r2Migrations, type BindingServices, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
+import { createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, type Db, type Events, type ObjectStore } from "../store/index.ts";
+import { createD1Service, createKvService, createR2Service, createRuntime, createSendEmailService, type BindingServices, type KvService, type R2Service, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
+import { migrations } from "./migrations.ts";
 
 /** What every part needs. */
 export interface Basics {
@@ -16,28 +17,40 @@ export interface Basics {
 export interface Store {
   db: Db;
   objects: ObjectStore;
+  events: Events;
 }
 
-/** Database and objects of one data directory. */
-export async function openStore(directory: string, { lifecycle }: Basics): Promise<Store> {
-  const db = openSqlite({ path: join(directory, "reelpost.sqlite") });
+/** Database, objects and events: all of one data directory, or rows and events in PostgreSQL where `database` names one. */
+export async function openStore(directory: string, { lifecycle, clock, log }: Basics, database?: { url: string; connections: number }): Promise<Store> {
+  const db = database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
-  await migrate(db, [...kvMigrations, ...r2Migrations]);
-  return { db, objects: await openFsObjects({ folder: join(directory, "objects") }) };
+  await migrate(db, migrations);
+  const events = database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
+  lifecycle.onStop("events", () => events.close());
+  return { db, objects: await openFsObjects({ folder: join(directory, "objects") }), events };
 }
 
 const SWEEP_MS = 10 * 60_000;
 
+export interface Bindings extends Omit<BindingServices, "sendEmail"> {
+  kv: KvService;
+  r2: R2Service;
+  d1: ReturnType<typeof createD1Service>;
+}
+
 /** What workers are bound to, on one store. */
-export function composeBindings({ db, objects }: Store, directory: string, { clock, ids, log, lifecycle }: Basics): Omit<BindingServices, "sendEmail"> {
+export function composeBindings({ db, objects }: Store, directory: string, { clock, ids, log, lifecycle }: Basics): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = createD1Service({ directory: join(directory, "d1"), clock, log });
-  lifecycle.onStop("kv", () => kv.store.close());
+  lifecycle.onStop("kv", async () => {
+    await kv.namespaces.close();
+    await kv.store.close();
+  });
   lifecycle.onStop("r2", () => r2.buckets.close());
   lifecycle.onStop("d1", () => d1.databases.close());
   const sweeper = setInterval(() => {
-    for (const { sweep } of [kv.store, r2.buckets]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
+    for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
   }, SWEEP_MS).unref();
   lifecycle.onStop("sweeps", () => clearInterval(sweeper));
   return { kv, r2, d1 };

@@ -1,3 +1,6 @@
 export { startDev } from "./dev.ts";
 export type { DevLimits, DevOptions, DevServer } from "./dev-options.ts";
 export { runDev, type RunDevOptions } from "./run-dev.ts";
+export { runServe, type RunServeOptions } from "./run-serve.ts";
+export { startServe } from "./serve.ts";
+export type { ServeOptions, ServeServer } from "./serve-options.ts";

@@ -1,0 +1,42 @@
+import type { SettingsInput } from "../../kernel/settings.ts";
+import { defineCommand } from "../command.ts";
+
+export const serve = defineCommand({
+  name: "serve",
+  summary: "run the platform: the API, deployed workers and their mail",
+  description: `Runs until it is stopped, and keeps everything in one data directory. The first start makes an account and prints an API token, once.
+The first Ctrl-C or SIGTERM lets what is under way come to its end, the second one does not.
+
+Settings come from the command line, then from REELPOST_ variables, then from a settings file. An address that other machines can reach is
+listened on only when the key for secrets and the first API token are configured.`,
+  options: {
+    settings: { type: "string", short: "s", placeholder: "file", summary: "a settings file: .jsonc, .json or .toml", complete: "file" },
+    host: { type: "string", placeholder: "address", summary: "HTTP address to listen on", defaultText: "127.0.0.1" },
+    port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 takes a free one", defaultText: "8787" },
+    "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 takes a free one", defaultText: "2525" },
+    "data-dir": { type: "string", placeholder: "dir", summary: "where everything is kept", defaultText: ".reelpost", complete: "directory" },
+    roles: { type: "string", placeholder: "list", summary: "what this process does: api, workers, smtp, separated by commas", defaultText: "all" },
+    "log-level": { type: "string", placeholder: "level", choices: ["trace", "debug", "info", "warn", "error", "silent"], summary: "of the log on standard error", defaultText: "info" },
+  },
+  examples: [
+    ["reelpost serve", "everything, on this machine only"],
+    ["reelpost serve --settings /etc/reelpost/settings.jsonc", "as a service"],
+    ["reelpost serve --roles api,smtp", "one of several processes on a shared database"],
+  ],
+  async run(values, _, { cwd, env, clock, version, json, stdout, stderr }) {
+    const { runServe } = await import("../../server/index.ts");
+    const overrides: SettingsInput = {
+      ...(values["data-dir"] !== undefined && { data_dir: values["data-dir"] }),
+      ...((values.host !== undefined || values.port !== undefined) && { http: { ...(values.host !== undefined && { host: values.host }), ...(values.port !== undefined && { port: values.port }) } }),
+      ...(values["smtp-port"] !== undefined && { smtp: { port: values["smtp-port"] } }),
+      ...(values["log-level"] !== undefined && { log: { level: values["log-level"] } }),
+    };
+    return runServe({
+      cwd, env, clock, version, json, overrides,
+      ...(values.settings !== undefined && { settingsFile: values.settings }),
+      ...(values.roles !== undefined && { roles: values.roles.split(",").map((role) => role.trim()) }),
+      print: (line) => stdout.line(line),
+      warn: (line) => stderr.line(line),
+    });
+  },
+});

@@ -1,0 +1,68 @@
+import { join } from "node:path";
+import { createAccounts, type AccountsRoom } from "../accounts/index.ts";
+import type { Settings } from "../kernel/settings.ts";
+import { createJobs, createSecrets, loadKeyFile, parseKeys, type Jobs, type Secrets } from "../store/index.ts";
+import { createLiveWorkers, createSchedules, createScripts, type LiveVersions, type LiveWorkers, type ScriptStore, type WorkerRuntime } from "../workers/index.ts";
+import type { Basics, Bindings, Store } from "./compose.ts";
+import { serverErrors } from "./errors.ts";
+
+/** Everything behind the API, whatever roles this process has. */
+export interface Platform {
+  accounts: AccountsRoom;
+  scripts: ScriptStore;
+  live: LiveWorkers & LiveVersions;
+  jobs: Jobs;
+  /** The oldest account: whose workers are at /workers/<script>/. */
+  defaultAccount(): Promise<{ id: string; name: string } | undefined>;
+}
+
+export interface PlatformParts {
+  store: Store;
+  bindings: Bindings;
+  secrets: Secrets;
+  runtime: WorkerRuntime;
+  settings: Settings;
+  /** Whether cron expressions run here. */
+  scheduled: boolean;
+}
+
+const SWEEP_MS = 10 * 60_000;
+
+export function composePlatform({ store: { db, objects, events }, bindings, secrets, runtime, settings, scheduled }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
+  const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
+  lifecycle.onStop("live workers", () => live.close());
+  const jobs = createJobs({ db, clock, ids, events, log });
+  const accounts = createAccounts({ db, clock, ids, events, log, contents: (account) => contentsOf(account) });
+  lifecycle.onStop("accounts", () => accounts.close());
+  const scripts = createScripts({
+    db, objects, secrets, events, live, clock, ids, log,
+    targets: {
+      kvNamespace: (account, id) => bindings.kv.namespaces.exists(account, id),
+      r2Bucket: (account, name) => bindings.r2.bucketList.exists(account, name),
+      d1Database: async () => true,
+    },
+    accountName: accounts.nameOf,
+    limits: { scriptBytes: settings.workers.script_mb * 1024 * 1024 },
+  });
+  if (scheduled) {
+    const schedules = createSchedules({ db, jobs, live, clock, log });
+    lifecycle.onStop("schedules", () => schedules.close());
+  }
+  const sweeper = setInterval(() => void scripts.sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed")), SWEEP_MS).unref();
+  lifecycle.onStop("module sweep", () => clearInterval(sweeper));
+
+  async function contentsOf(account: string): Promise<string | undefined> {
+    const one = { page: 1, perPage: 1 };
+    const counts = { worker: (await scripts.list(account, one)).total, "KV namespace": (await bindings.kv.namespaces.list(account, one)).total, "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length };
+    const words = Object.entries(counts).filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
+    return words.length === 0 ? undefined : words.join(", ");
+  }
+
+  return { accounts, scripts, live, jobs, defaultAccount: () => accounts.firstAccount() };
+}
+
+/** Throws UserError when the key is not usable, or said in two places. */
+export function openSecrets({ secrets: { key, key_file } }: Settings, dataDirectory: string): Secrets {
+  if (key !== "" && key_file !== "") throw serverErrors.secretsElsewhere();
+  return createSecrets({ keys: key !== "" ? parseKeys(key, "REELPOST_SECRETS_KEY") : loadKeyFile(key_file === "" ? join(dataDirectory, "secrets.key") : key_file) });
+}

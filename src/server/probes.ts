@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { timingSafeEqual } from "node:crypto";
+import { isLoopback } from "../kernel/index.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+
+type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+export interface ProbeParts {
+  metrics: Metrics;
+  /** What /metrics wants as bearer token; empty: nothing, and only this machine may ask. */
+  metricsToken: string;
+  /** Set when the server is on its way out: load balancers then send nobody new. */
+  stopping: AbortSignal;
+  /** Resolves when the database answers. */
+  ready(): Promise<void>;
+  version: string;
+  /** Name and address of what is worth reading, for the front page. */
+  links(): Record<string, string>;
+}
+
+/** What the machines around a server ask it: does it live, may it be given work, what has it counted. */
+export function createProbes({ metrics, metricsToken, stopping, ready, version, links }: ProbeParts): Record<string, Page> {
+  return {
+    "/": (_, response) => text(response, 200, `Reelpost ${version}\n\n${Object.entries(links()).map(([name, url]) => `${name.padEnd(10)} ${url}`).join("\n")}`),
+    "/healthz": (_, response) => text(response, 200, "ok"),
+    async "/readyz"(_, response) {
+      if (stopping.aborted) return text(response, 503, "stopping");
+      await ready().then(
+        () => text(response, 200, "ready"),
+        () => text(response, 503, "the database does not answer"),
+      );
+    },
+    async "/metrics"(request, response) {
+      if (!mayReadMetrics(request, metricsToken)) return text(response, 403, "The metrics are read from this machine, or with http.metrics_token as bearer token.");
+      const { contentType, body } = await metrics.render();
+      response.writeHead(200, { "content-type": contentType }).end(body);
+    },
+  };
+}
+
+function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): boolean {
+  if (token === "") return isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) && headers["x-forwarded-for"] === undefined;
+  const given = Buffer.from(headers.authorization ?? "");
+  const wanted = Buffer.from(`Bearer ${token}`);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+function text(response: ServerResponse, status: number, words: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(`${words}\n`);
+}

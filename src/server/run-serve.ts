@@ -1,0 +1,59 @@
+import { createLifecycle, createLog, stopOnSignals } from "../kernel/index.ts";
+import { startServe } from "./serve.ts";
+import type { ServeOptions, ServeServer } from "./serve-options.ts";
+
+export interface RunServeOptions extends ServeOptions {
+  /** One JSON object on standard output when it takes requests, nothing else there. */
+  json: boolean;
+  print(line: string): void;
+  warn(line: string): void;
+  /** How to leave at once, on the second Ctrl-C. Default process.exit. */
+  exit?: (code: number) => void;
+}
+
+const STOP_MS = 60_000;
+
+/** `reelpost serve`: runs until it is asked to stop. Resolves with the exit code; rejects when it cannot start. */
+export async function runServe({ json, print, warn, exit = process.exit, ...options }: RunServeOptions): Promise<number> {
+  const log = options.log ?? createLog({ level: "info" });
+  const lifecycle = createLifecycle({ log });
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
+  const releaseSignals = stopOnSignals(lifecycle, (code) => (code === 0 ? stop(0) : exit(code)));
+  try {
+    const server = await startServe(options);
+    lifecycle.onStop("server", () => server.close(), { timeoutMs: STOP_MS });
+    if (lifecycle.stopping.aborted) await server.close();
+    for (const warning of server.warnings) warn(warning);
+    if (json) print(JSON.stringify(readyEvent(server, options.version)));
+    else for (const line of banner(server, options.version)) print(line);
+    return await stopped;
+  } catch (err) {
+    await lifecycle.stop();
+    throw err;
+  } finally {
+    releaseSignals();
+  }
+}
+
+/** What a program that starts this one waits for. */
+const readyEvent = ({ url, api, smtp, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
+  event: "ready", version, url, ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
+});
+
+function banner({ url, api, smtp, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
+  const rows: [string, string | undefined][] = [
+    ["API", api],
+    ["API docs", api && `${api}/docs`],
+    ["Workers", workersUrl],
+    ["", workersUrl && `${url}/workers/<worker>/`],
+    ["SMTP", smtp && `${smtp.host}:${smtp.port}  for ${workersMail}`],
+    ["Health", `${url}/healthz  /readyz  /metrics`],
+    ["Data", dataDir],
+    ["Account", account && `${account.id}  ${account.name}`],
+  ];
+  const lines = [`Reelpost ${version} serves ${roles.join(", ")}`, "", ...rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${name.padEnd(9)} ${value}`)];
+  if (token !== undefined) {
+    lines.push("", `  The first API token. It is shown this once and kept nowhere:`, "", `    ${token}`, "", "  To use it from here, or with wrangler and the cloudflare SDK:", "", `    export CLOUDFLARE_API_BASE_URL=${api ?? url}`, `    export CLOUDFLARE_API_TOKEN=${token}`, `    export CLOUDFLARE_ACCOUNT_ID=${account?.id ?? ""}`);
+  }
+  return [...lines, ""];
+}

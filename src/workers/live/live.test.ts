@@ -42,6 +42,7 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
     const script = request.url!.split("/")[1]!;
     void house.live.fetch({ account: ACCOUNT, script }, request, response).then(({ outcome }) => outcomes.push(outcome));
   }).listen(0, "127.0.0.1");
+  server.on("upgrade", (request, socket, head) => house.live.upgrade({ account: ACCOUNT, script: request.url!.split("/")[1]! }, request, socket, head));
   ends.push(async () => (server.closeAllConnections(), server.close()));
   await once(server, "listening");
   t.after(async () => {
@@ -50,16 +51,16 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
     await db.close();
     rmSync(folder, { recursive: true, force: true });
   });
+  const port = () => (server.address() as AddressInfo).port;
   const agent = new Agent({ keepAlive: true });
   ends.push(async () => agent.destroy());
   const ask = (script: string, headers: Record<string, string> = {}) =>
     new Promise<{ status: number; body: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
-      const { port } = server.address() as AddressInfo;
-      httpRequest({ port, host: "127.0.0.1", path: `/${script}/`, headers, agent }, (response) => {
+      httpRequest({ port: port(), host: "127.0.0.1", path: `/${script}/`, headers, agent }, (response) => {
         text(response).then((body) => resolve({ status: response.statusCode!, body, headers: response.headers }), reject);
       }).on("error", reject).end();
     });
-  return { ...house, build, ask, outcomes, db };
+  return { ...house, build, ask, port, outcomes };
 }
 
 const saying = (word: string, before = "") => `export default { async fetch() { ${before} return new Response(${JSON.stringify(word)}) }, email(message) { message.setReject(${JSON.stringify(word)}) } };`;
@@ -116,6 +117,31 @@ test("a request that is under way when its version goes is answered by that vers
   assert.equal((await slow).body, "old");
   await scripts.delete(ACCOUNT, "mail");
   assert.equal((await ask("mail")).status, 404);
+});
+
+test("a WebSocket outlives a deploy for a while, and the next one meets the new version", async (t) => {
+  const { scripts, port } = await start(t);
+  const echo = (word: string) => uploadOf(`export default { fetch() {
+    const { 0: client, 1: server } = new WebSocketPair();
+    server.accept();
+    server.addEventListener("message", ({ data }) => server.send(${JSON.stringify(word)} + data));
+    return new Response(null, { status: 101, webSocket: client });
+  } }`);
+  const connect = async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port()}/chat/`);
+    t.after(() => socket.close());
+    await once(socket, "open");
+    return async (text: string) => {
+      socket.send(text);
+      return ((await once(socket, "message")) as [MessageEvent])[0].data as string;
+    };
+  };
+  await scripts.upload(ACCOUNT, "chat", echo("old "), author);
+  const first = await connect();
+  assert.equal(await first("a"), "old a");
+  await scripts.upload(ACCOUNT, "chat", echo("new "), author);
+  assert.equal(await first("b"), "old b");
+  assert.equal(await (await connect())("c"), "new c");
 });
 
 test("a server that starts again runs nothing until it is asked, then what was live", async (t) => {

@@ -25,8 +25,6 @@ export interface LiveOptions {
   limits?: Partial<LiveLimits>;
 }
 
-/** An upgraded connection is the old version's for this long after a deploy; then it may be cut. */
-const UPGRADE_GRACE_MS = 30_000;
 const REST_CHECK_MS = 30_000;
 
 /** Runs what is deployed. Nothing is loaded before it is asked for; another process's deploys are heard of through `events`. */
@@ -54,9 +52,12 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
   }
 
   function failure(err: unknown, ref: ScriptRef): { outcome: Outcome; status: number } {
-    const missing = err instanceof UserError && err.kind === "scriptMissing";
+    const ours = err instanceof UserError && err.domain === "workers";
+    const missing = ours && err.kind === "scriptMissing";
     if (!missing) log.error({ err, script: ref.script, account: ref.account }, `worker could not be run: ${messageOf(err)}`);
-    return { outcome: { outcome: "exception", exception: { name: "Error", message: messageOf(err) } }, status: missing ? 404 : 503 };
+    // What is wrong with the machine is not for whoever sent the request.
+    const message = ours ? err.message : "The Worker could not be run.";
+    return { outcome: { outcome: "exception", exception: { name: "Error", message } }, status: missing ? 404 : 503 };
   }
 
   /** Looks again until nothing has changed while it looked. */
@@ -115,14 +116,9 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
       socket.on("error", () => socket.destroy());
       enter(ref, request.headers).then(
         (resident) => {
-          const timer = setTimeout(left, UPGRADE_GRACE_MS).unref();
-          socket.once("close", left);
-          function left() {
-            clearTimeout(timer);
-            socket.off("close", left);
-            residents.leave(resident);
-          }
+          const left = residents.linger(resident);
           if (socket.destroyed) return left();
+          socket.once("close", left);
           runtime.upgrade(resident.key, request, socket, head);
         },
         (err: unknown) => socket.end(`HTTP/1.1 ${failure(err, ref).status === 404 ? "404 Not Found" : "503 Service Unavailable"}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`),

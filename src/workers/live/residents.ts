@@ -16,6 +16,8 @@ export interface Residents {
   /** At once, so that nothing comes between picking a version and using it. */
   enter(version: { key: string; versionId: string; scriptId: string }): Resident;
   leave(resident: Resident): void;
+  /** Leaves but for an open connection, which is no reason for a version that has been replaced to stay for long. Returns the end of it. */
+  linger(resident: Resident): () => void;
   /** Starts a version that nobody else knows; entered, and spared by retire(), until `settle`. */
   tryOut(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
   /** The versions of a script that have no place in its deployment: they end what they hold and go. */
@@ -28,12 +30,17 @@ export interface Residents {
 
 interface Entry extends Resident {
   users: number;
+  /** Open connections whose requests have been answered: WebSockets. */
+  connections: number;
   lastUsed: number;
   bytes: number;
   onTrial: boolean;
   retired: boolean;
   gone: boolean;
 }
+
+/** So long may an open connection go on after its version has been replaced. */
+const CONNECTION_GRACE_MS = 30_000;
 
 export interface ResidentsOptions {
   runtime: WorkerRuntime;
@@ -49,7 +56,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   let bytes = 0;
 
   function add(version: { key: string; versionId: string; scriptId: string }, register: (entry: Entry) => Promise<void>, onTrial: boolean): Entry {
-    const entry: Entry = { ...version, users: 1, lastUsed: clock.now(), bytes: 0, onTrial, retired: false, gone: false, ready: Promise.resolve() };
+    const entry: Entry = { ...version, users: 1, connections: 0, lastUsed: clock.now(), bytes: 0, onTrial, retired: false, gone: false, ready: Promise.resolve() };
     entries.set(entry.key, entry);
     const ready = register(entry).catch((err: unknown) => {
       remove(entry);
@@ -76,7 +83,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   function makeRoom() {
     if (entries.size <= limits.versions && bytes <= limits.versionBytes) return;
     for (const entry of entries.values()) {
-      if (entry.users === 0) remove(entry);
+      if (isIdle(entry)) remove(entry);
       if (entries.size <= limits.versions && bytes <= limits.versionBytes) return;
     }
   }
@@ -92,9 +99,16 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   function leave(entry: Entry) {
     entry.users--;
     entry.lastUsed = clock.now();
-    if (entry.users > 0) return;
-    if (entry.retired) remove(entry);
+    if (entry.retired) removeSoon(entry);
     else makeRoom();
+  }
+
+  function removeSoon(entry: Entry) {
+    if (entry.users > 0) return;
+    if (entry.connections === 0) return remove(entry);
+    setTimeout(() => {
+      if (entry.retired && entry.users === 0) remove(entry);
+    }, CONNECTION_GRACE_MS).unref();
   }
 
   return {
@@ -108,6 +122,19 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       return found;
     },
     leave: (resident) => leave(resident as Entry),
+    linger(resident) {
+      const entry = resident as Entry;
+      entry.connections++;
+      leave(entry);
+      let open = true;
+      return () => {
+        if (!open) return;
+        open = false;
+        entry.connections--;
+        entry.lastUsed = clock.now();
+        if (entry.retired) removeSoon(entry);
+      };
+    },
     async tryOut(worker, scriptId) {
       const size = worker.modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
       const deploy = async (entry: Entry) => {
@@ -128,13 +155,15 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
       for (const entry of entries.values()) {
         if (entry.scriptId !== scriptId || entry.onTrial) continue;
         entry.retired = !except.has(entry.versionId);
-        if (entry.retired && entry.users === 0) remove(entry);
+        if (entry.retired) removeSoon(entry);
       }
     },
     scripts: () => [...new Set([...entries.values()].map(({ scriptId }) => scriptId))],
     rest() {
       const before = clock.now() - limits.restMs;
-      for (const entry of entries.values()) if (entry.users === 0 && entry.lastUsed <= before) remove(entry);
+      for (const entry of entries.values()) if (isIdle(entry) && entry.lastUsed <= before) remove(entry);
     },
   };
 }
+
+const isIdle = ({ users, connections }: Entry) => users === 0 && connections === 0;

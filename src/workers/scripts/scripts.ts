@@ -78,7 +78,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     async upload(account, name, upload, by) {
       checkScriptName(name);
       const said = { "workers/triggered_by": "upload", ...upload.annotations };
-      const made = await make({ account, name, by, create: true, ...(upload.settings && { settings: upload.settings }), plan: planUpload(upload, parts, said) });
+      const made = await make({ account, name, by, create: true, ...(upload.settings && { settings: defined(upload.settings) }), plan: planUpload(upload, parts, said) });
       return { script: scriptOf(made.script, made.version, made.deployment), version: versionOf(made.version, name), deployment: deploymentOf(made.deployment!) };
     },
     async create(account, name) {
@@ -92,7 +92,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     delete: (account, name) => removeScript(parts, account, name),
 
     async createVersion(account, name, upload, by) {
-      const made = await make({ account, name, by, create: false, ...(upload.settings && { settings: upload.settings }), plan: planUpload(upload, parts, undefined) });
+      const made = await make({ account, name, by, create: false, ...(upload.settings && { settings: defined(upload.settings) }), plan: planUpload(upload, parts, undefined) });
       return versionOf(made.version, name);
     },
     async versions(account, name, page) {

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { createManualClock, silentLog } from "../../kernel/index.ts";
+import { scriptOf } from "../runtime/runtime.testing.ts";
+import { createFakeRuntime } from "../scripts/scripts.testing.ts";
+import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
+import { createResidents } from "./residents.ts";
+
+const SCRIPT = "s".repeat(32);
+const version = (versionId: string, scriptId = SCRIPT) => ({ key: `a/${scriptId}/${versionId}`, versionId, scriptId });
+const keysOf = (known: Map<string, unknown>) => [...known.keys()].map((key) => key.split("/")[2]).join(" ");
+
+function start(limits: Partial<LiveLimits> = {}, size = 10) {
+  const fake = createFakeRuntime();
+  const clock = createManualClock();
+  const loads: string[] = [];
+  const load = async (id: string) => {
+    loads.push(id);
+    if (id === "broken") throw new Error("broken");
+    return { worker: scriptOf("", { version: id, key: version(id).key }), size };
+  };
+  const residents = createResidents({ runtime: fake.runtime, load, limits: { ...DEFAULT_LIVE_LIMITS, ...limits }, clock, log: silentLog });
+  const use = async (id: string) => {
+    const resident = residents.enter(version(id));
+    await resident.ready;
+    residents.leave(resident);
+  };
+  return { residents, clock, loads, use, known: fake.known };
+}
+
+test("a version is loaded once for all who need it at once", async () => {
+  const { loads, use, known } = start();
+  await Promise.all([use("1"), use("1"), use("1"), use("2")]);
+  assert.deepEqual([loads, keysOf(known)], [["1", "2"], "1 2"]);
+});
+
+test("beyond the limits the least recently used goes, never one that is used", async () => {
+  const { residents, use, known } = start({ versions: 2 });
+  const held = residents.enter(version("1"));
+  await held.ready;
+  for (const id of ["2", "3", "2", "4"]) await use(id);
+  assert.equal(keysOf(known), "1 4");
+  residents.leave(held);
+  await use("5");
+  assert.equal(keysOf(known), "4 5");
+
+  const heavy = start({ versionBytes: 25 }, 10);
+  for (const id of ["1", "2", "3"]) await heavy.use(id);
+  assert.equal(keysOf(heavy.known), "2 3");
+});
+
+test("what has been idle for long rests; what is connected does not", async () => {
+  const { residents, clock, use, known } = start({ restMs: 1000 });
+  await use("1");
+  const close = residents.linger(residents.enter(version("2")));
+  clock.advance(600);
+  await use("3");
+  clock.advance(600);
+  residents.rest();
+  assert.equal(keysOf(known), "2 3");
+  close();
+  close();
+  clock.advance(1000);
+  residents.rest();
+  assert.equal(known.size, 0);
+});
+
+test("a retired version goes with its last user, and comes back when it is needed", async () => {
+  const { residents, use, known } = start();
+  const held = residents.enter(version("1"));
+  await held.ready;
+  await use("2");
+  await use("3");
+  residents.retire(SCRIPT, new Set(["3"]));
+  assert.equal(keysOf(known), "1 3");
+  const late = residents.enter(version("1"));
+  residents.leave(held);
+  assert.equal(keysOf(known), "1 3");
+  residents.leave(late);
+  assert.equal(keysOf(known), "3");
+  await use("1");
+  assert.equal(keysOf(known), "3 1");
+  residents.retire("another script", new Set());
+  assert.equal(keysOf(known), "3 1");
+});
+
+test("a retired version with an open connection stays for its grace", async (t: TestContext) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { residents, known } = start();
+  const resident = residents.enter(version("1"));
+  await resident.ready;
+  residents.linger(resident);
+  residents.retire(SCRIPT, new Set());
+  t.mock.timers.tick(29_000);
+  assert.equal(known.size, 1);
+  t.mock.timers.tick(1000);
+  assert.equal(known.size, 0);
+});
+
+test("one on trial is not retired; dropped it is gone", async () => {
+  const { residents, known } = start();
+  const trial = await residents.tryOut(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
+  residents.retire(SCRIPT, new Set());
+  assert.equal(keysOf(known), "1");
+  trial.settle(true);
+  assert.equal(keysOf(known), "1");
+  const second = await residents.tryOut(scriptOf("", { version: "2", key: version("2").key }), SCRIPT);
+  second.settle(false);
+  assert.equal(keysOf(known), "1");
+  await assert.rejects(residents.tryOut(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), { kind: "scriptRefused" });
+  assert.deepEqual(residents.scripts(), [SCRIPT]);
+});
+
+test("one that cannot be loaded is tried again by the next", async () => {
+  const { use, loads, known } = start();
+  await assert.rejects(use("broken"), /broken/);
+  await assert.rejects(use("broken"), /broken/);
+  assert.deepEqual([loads, known.size], [["broken", "broken"], 0]);
+});

@@ -119,6 +119,18 @@ export function accountsConformance(engine: TestEngine): void {
       assert.deepEqual(["Stream Read", "D1 Read"].map((name) => narrowed.allows(name as "D1 Read", { account: first.account.id })), [false, true]);
     });
 
+    test("stop in the process that stops them without its own hint", async (t) => {
+      const silent = { publish: () => {}, subscribe: () => () => {}, close: async () => {} };
+      const { room, admin, caller, reader, mine } = await setUp(t, { events: silent });
+      const { token, value } = await room.tokens.create(mine, reader, admin);
+      assert.ok(await caller(value));
+      const next = await room.tokens.roll(mine, token.id, admin);
+      assert.equal(await caller(value), undefined);
+      assert.ok(await caller(next));
+      await room.tokens.delete(mine, token.id);
+      assert.equal(await caller(next), undefined);
+    });
+
     test("stop in another process too, when the hint arrives", async (t) => {
       const { another, clock, events, room, admin, reader, mine } = await setUp(t);
       const other = createAccounts({ db: await another(), clock, ids: randomIds, events, log: silentLog });

@@ -4,7 +4,7 @@ import type { Caller } from "../accounts/index.ts";
 export interface Gate {
   /**
    * The caller behind `Authorization: Bearer` or the pair of X-Auth headers, or undefined when the token is unknown, revoked,
-   * expired or not valid from this address. Called for every request.
+   * expired. Throws a UserError for what the caller should hear instead, as when the token is not valid from this address. Called for every request.
    */
   authenticate(credentials: Credentials): Promise<Caller | undefined>;
   accountExists(id: string): Promise<boolean>;

@@ -3,7 +3,7 @@ import type { Caller } from "../accounts/index.ts";
 /** What the API asks of accounts and zones to know who calls and what about. */
 export interface Gate {
   /**
-   * The caller behind `Authorization: Bearer` or the pair of X-Auth headers, or undefined when the token is unknown, revoked,
+   * The caller behind `Authorization: Bearer` or the pair of X-Auth headers, or undefined when the token is unknown, revoked or
    * expired. Throws a UserError for what the caller should hear instead, as when the token is not valid from this address. Called for every request.
    */
   authenticate(credentials: Credentials): Promise<Caller | undefined>;

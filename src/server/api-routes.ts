@@ -11,7 +11,7 @@ export function composeRoutes({ accounts, scripts }: Platform, bindings: Binding
     ...tokenRoutes(accounts),
     ...membershipRoutes(accounts),
     ...workerRoutes({ scripts, urlOf: workerUrl }),
-    ...kvRoutes({ namespaces: kv.namespaces, store: kv.store, bulk: kv.bulk, clock }),
-    ...r2Routes({ buckets: r2.buckets, bucketList: r2.bucketList, clock }),
+    ...kvRoutes({ ...kv, clock }),
+    ...r2Routes({ ...r2, clock }),
   ];
 }

@@ -49,9 +49,12 @@ export function composeBindings({ db, objects }: Store, directory: string, { clo
   });
   lifecycle.onStop("r2", () => r2.buckets.close());
   lifecycle.onStop("d1", () => d1.databases.close());
-  const sweeper = setInterval(() => {
+  const sweepAll = () => {
     for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
-  }, SWEEP_MS).unref();
+  };
+  // At once too: a crash may have left deletions half done.
+  sweepAll();
+  const sweeper = setInterval(sweepAll, SWEEP_MS).unref();
   lifecycle.onStop("sweeps", () => clearInterval(sweeper));
   return { kv, r2, d1 };
 }

@@ -6,6 +6,7 @@ import type { BindingService } from "../service.ts";
 import { createBookmarks } from "./bookmarks.ts";
 import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
 import { d1Errors } from "./errors.ts";
+import type { D1DatabaseList } from "./list.ts";
 import type { ResultsFormat } from "./results.ts";
 
 /** The header that carries a session's bookmark in both directions (workerd src/cloudflare/internal/d1-api.ts). */
@@ -18,10 +19,16 @@ export interface D1Service extends BindingService<Extract<Binding, { type: "d1" 
   readonly databases: D1Databases;
 }
 
+export interface D1ServiceOptions extends D1DatabasesOptions {
+  /** Databases that are there already; else they are made of the rest. */
+  databases?: D1Databases;
+  /** The databases of accounts. A worker of an account reaches only what is listed there; one without (`reelpost dev`) needs no creating. */
+  list?: Pick<D1DatabaseList, "isLive">;
+}
+
 /** What `cloudflare-internal:d1-api` of workerd talks to: POST /query and /execute with `{sql, params}` or an array of them. */
-export function createD1Service(options: D1DatabasesOptions): D1Service {
-  const { clock = systemClock, log = silentLog } = options;
-  const databases = createD1Databases(options);
+export function createD1Service({ list, ...options }: D1ServiceOptions): D1Service {
+  const { clock = systemClock, log = silentLog, databases = createD1Databases(options) } = options;
   const bookmarkOf = createBookmarks(clock);
 
   async function answer(request: IncomingMessage, id: string, signal: AbortSignal): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
@@ -45,6 +52,7 @@ export function createD1Service(options: D1DatabasesOptions): D1Service {
       response.once("close", () => gone.abort(new Error("the client has gone")));
       let result: Awaited<ReturnType<typeof answer>>;
       try {
+        if (list && script.account !== undefined && !(await list.isLive(script.account, binding.id))) throw d1Errors.databaseNotFound({ id: binding.id });
         result = await answer(request, binding.id, gone.signal);
       } catch (error) {
         if (gone.signal.aborted) return;

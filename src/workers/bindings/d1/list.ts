@@ -1,0 +1,139 @@
+import { messageOf, randomIds, silentLog, systemClock, type Clock, type Ids, type Log, type Page, type PageRequest } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import { createRecentlySeen } from "../recently-seen.ts";
+import type { D1Databases } from "./databases.ts";
+import { d1Errors } from "./errors.ts";
+import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
+
+/** The D1 databases of accounts. Refusals are UserErrors of `d1Errors`; what resolves is on the disk. */
+export interface D1DatabaseList {
+  /** Throws nameTaken, badName, tooManyDatabases. The file is made by the first query. */
+  create(account: string, wanted: NewD1Database): Promise<D1Database>;
+  /** By name; with `name` those that contain it, whatever its case. */
+  list(account: string, page: PageRequest, name?: string): Promise<Page<D1Database>>;
+  /** By id, else by name. Throws databaseNotFound. */
+  get(account: string, idOrName: string): Promise<D1Database>;
+  /** Kept and told; there is one copy of a database either way. Throws databaseNotFound. */
+  changeReadReplication(account: string, id: string, mode: D1Database["readReplication"]): Promise<D1Database>;
+  /** Resolves when the database is gone for everybody. Its file goes too, at the latest with `sweep()`. Throws databaseNotFound. */
+  delete(account: string, id: string): Promise<void>;
+  /** For what binds to it. */
+  exists(account: string, id: string): Promise<boolean>;
+  /** As exists() for a worker that was bound to it: asked on every call, so a deletion on another machine may be seen some seconds late. */
+  isLive(account: string, id: string): boolean | Promise<boolean>;
+  /** Removes the files of deleted databases. Call it at the start and now and then, where the files are. */
+  sweep(): Promise<void>;
+}
+
+export interface NewD1Database {
+  name: string;
+  readReplication?: D1Database["readReplication"];
+  jurisdiction?: string;
+  locationHint?: string;
+}
+
+export interface D1Database {
+  /** UUID. */
+  id: string;
+  name: string;
+  createdAt: Date;
+  readReplication: "auto" | "disabled";
+  jurisdiction: string | null;
+  locationHint: string | null;
+}
+
+export interface D1DatabaseListOptions {
+  db: Db;
+  /** Where the files are. Absent: another process has them, and sweeps. */
+  databases?: Pick<D1Databases, "delete">;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  /** Of one account. Default 50,000. */
+  maxDatabases?: number;
+}
+
+/** Deleted databases read at once. */
+const BATCH = 100;
+/** The file of a deleted database is looked for again for this long: a query that was under way may have made it anew. */
+const REMEMBERED_MS = 3600_000;
+/** What an answer waits for the file of a deleted database to go: an import may have it. */
+const REMOVAL_MS = 2_000;
+const LONGEST_NAME = 128;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export function createD1DatabaseList({ db, databases, clock = systemClock, ids = randomIds, log = silentLog, maxDatabases = 50_000 }: D1DatabaseListOptions): D1DatabaseList {
+  const table = createDatabaseListTable(db);
+  const live = createRecentlySeen<string>(clock);
+
+  async function find(account: string, id: string): Promise<DatabaseRow | undefined> {
+    const row = UUID.test(id) ? await table.find(id) : undefined;
+    return row?.account === account ? row : undefined;
+  }
+
+  async function get(account: string, idOrName: string): Promise<D1Database> {
+    const row = (await find(account, idOrName)) ?? (NAME.test(idOrName) ? await table.findByName(account, idOrName) : undefined);
+    if (!row) throw d1Errors.databaseNotFound({ id: idOrName });
+    return show(row);
+  }
+
+  async function check(account: string, id: string): Promise<boolean> {
+    const found = (await find(account, id)) !== undefined;
+    if (found) live.add(id, account);
+    return found;
+  }
+
+  return {
+    async create(account, { name, readReplication = "disabled", jurisdiction = null, locationHint = null }) {
+      if (name.length > LONGEST_NAME || !NAME.test(name)) throw d1Errors.badName({ name: JSON.stringify(name.slice(0, LONGEST_NAME)), longest: LONGEST_NAME });
+      const row: DatabaseRow = { id: ids.uuid(), account, name, createdAt: clock.now(), readReplication, jurisdiction, locationHint };
+      const outcome = await table.create(row, maxDatabases);
+      if (outcome === "name taken") throw d1Errors.nameTaken({ name });
+      if (outcome === "too many") throw d1Errors.tooManyDatabases({ limit: maxDatabases });
+      return show(row);
+    },
+
+    async list(account, page, name) {
+      // No name holds anything else, and not every database can be asked for everything.
+      if (name !== undefined && !/^[A-Za-z0-9_-]*$/.test(name)) return { items: [], total: 0 };
+      const { rows, total } = await table.page(account, page, name);
+      return { items: rows.map(show), total };
+    },
+
+    get,
+
+    async changeReadReplication(account, id, mode) {
+      await table.changeReadReplication(account, id, mode);
+      const row = await find(account, id);
+      if (!row) throw d1Errors.databaseNotFound({ id });
+      return show(row);
+    },
+
+    async delete(account, id) {
+      if (!(await table.markRemoved(account, id, clock.now()))) throw d1Errors.databaseNotFound({ id });
+      live.delete(id);
+      if (!databases) return;
+      const removed = databases.delete(id).catch((err: unknown) => log.warn({ database: id, reason: messageOf(err) }, "d1: the file of a deleted database is left to the sweep"));
+      await Promise.race([removed, clock.sleep(REMOVAL_MS)]);
+    },
+
+    exists: async (account, id) => (await find(account, id)) !== undefined,
+    isLive: (account, id) => live.get(id) === account || check(account, id),
+
+    async sweep() {
+      if (!databases) return;
+      for (let after: { at: number; id: string } | undefined; ; ) {
+        const batch = await table.removed(after, BATCH);
+        for (const { id, at } of batch) {
+          await databases.delete(id);
+          if (at < clock.now() - REMEMBERED_MS) await table.forget(id);
+        }
+        if (batch.length < BATCH) return;
+        after = batch.at(-1);
+      }
+    },
+  };
+}
+
+const show = ({ id, name, createdAt, readReplication, jurisdiction, locationHint }: DatabaseRow): D1Database => ({ id, name, createdAt: new Date(createdAt), readReplication, jurisdiction, locationHint });

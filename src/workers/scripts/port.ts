@@ -39,7 +39,7 @@ export interface Scripts {
   /** Versions of this script whose percentages add up to 100. */
   deploy(account: string, name: string, request: { versions: { versionId: string; percentage: number }[]; annotations?: Annotations }, by: Author): Promise<Deployment>;
 
-  /** A secret is part of a version: changing some makes a new version of the newest one and, when `deploy` is not false, deploys it. A null text deletes. */
+  /** A secret is part of a version: changing some makes a new version of the newest one and, when `deploy` is not false, deploys it. A null text deletes. Throws versionNotDeployed when the newest one is not what is live: its code must not go live on the way. */
   changeSecrets(account: string, name: string, changes: Record<string, string | null>, by: Author, options?: { deploy?: boolean; annotations?: Annotations }): Promise<Version>;
   /** Names only, of the newest version, in their order. */
   secrets(account: string, name: string): Promise<string[]>;

@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from "kysely";
+import { prepared } from "../../store/index.ts";
 import type { ScriptSettings } from "./port.ts";
 import type { ScriptsTables } from "./schema.ts";
 
@@ -19,6 +20,12 @@ export interface ScriptRecord extends ScriptSettings {
 
 export const findScript = async (tables: Tables, account: string, name: string): Promise<ScriptRecord | undefined> =>
   record(await tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", account).where("name", "=", name).executeTakeFirst());
+
+/** The same from outside a transaction, for those who ask often. */
+export function scriptReader(tables: Tables): (account: string, name: string) => Promise<ScriptRecord | undefined> {
+  const find = prepared((arg) => tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")));
+  return async (account, name) => record((await tables.executeQuery(find({ account, name }).compile())).rows[0]);
+}
 
 export const findScriptById = async (tables: Tables, id: string): Promise<ScriptRecord | undefined> =>
   record(await tables.selectFrom("worker_scripts").selectAll().where("id", "=", id).executeTakeFirst());

@@ -16,9 +16,9 @@ import type { Parts } from "./parts.ts";
 import type { BindingTargets, Scripts } from "./port.ts";
 import { listSchedules, replaceSchedules } from "./schedules-table.ts";
 import type { ScriptsTables } from "./schema.ts";
-import { countScripts, findScript, findScriptById, listScripts, updateScript, type ScriptRecord } from "./scripts-table.ts";
+import { countScripts, findScript, findScriptById, listScripts, scriptReader, updateScript, type ScriptRecord } from "./scripts-table.ts";
 import { createSubdomains } from "./subdomains.ts";
-import { findBySubdomain } from "./subdomains-table.ts";
+import { subdomainReader } from "./subdomains-table.ts";
 import { createTurns } from "./turns.ts";
 import { planUpload } from "./uploading.ts";
 import { createVersionMaker } from "./version-maker.ts";
@@ -51,12 +51,13 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   const limits = { ...DEFAULT_UPLOAD_LIMITS, ...options.limits };
   const parts: Parts = { ...options, clock, ids, log, limits, turns: createTurns(limits.waitingDeploys) };
   const tables = db.tables<ScriptsTables>();
+  const read = scriptReader(tables);
   const make = createVersionMaker(parts);
   const subdomains = createSubdomains({ db, accountName });
   const sweep = createModuleSweep({ db, objects, clock });
 
   async function need(account: string, name: string): Promise<ScriptRecord> {
-    const script = await findScript(tables, account, name);
+    const script = await read(account, name);
     if (script === undefined) throw workerErrors.scriptMissing({ script: name });
     return script;
   }
@@ -70,7 +71,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       const total = await countScripts(tables, account);
       return { items: await scriptsOf(tables, await listScripts(tables, account, slice(page, total))), total };
     },
-    get: async (account, name) => view(await findScript(tables, account, name)),
+    get: async (account, name) => view(await read(account, name)),
     async byId(account, id) {
       const record = await findScriptById(tables, id);
       return record?.account === account ? view(record) : undefined;
@@ -149,7 +150,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
 
     subdomain: (account) => subdomains.of(account),
     changeSubdomain: (account, label) => subdomains.change(account, label),
-    bySubdomain: (label, script) => findBySubdomain(tables, label, script),
+    bySubdomain: subdomainReader(tables),
 
     async changeSchedules(account, name, crons) {
       const { id } = await need(account, name);

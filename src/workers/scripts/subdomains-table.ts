@@ -1,3 +1,4 @@
+import { prepared } from "../../store/index.ts";
 import type { ScriptRef } from "./port.ts";
 import type { Tables } from "./scripts-table.ts";
 
@@ -15,10 +16,14 @@ export async function addSubdomain(tables: Tables, account: string, label: strin
   await tables.insertInto("worker_subdomains").values({ account_id: account, label }).onConflict((on) => on.doNothing()).execute();
 }
 
-export async function findBySubdomain(tables: Tables, label: string, name: string): Promise<ScriptRef | undefined> {
-  const row = await tables.selectFrom("worker_subdomains").innerJoin("worker_scripts", "worker_scripts.account_id", "worker_subdomains.account_id")
-    .select("worker_scripts.account_id")
-    .where("worker_subdomains.label", "=", label).where("worker_scripts.name", "=", name).where("worker_scripts.subdomain_enabled", "=", 1)
-    .executeTakeFirst();
-  return row && { account: row.account_id, script: name };
+/** Asked for every request that names a worker by its host. */
+export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
+  const find = prepared((arg) =>
+    tables.selectFrom("worker_subdomains").innerJoin("worker_scripts", "worker_scripts.account_id", "worker_subdomains.account_id")
+      .select("worker_scripts.account_id")
+      .where("worker_subdomains.label", "=", arg<string>("label")).where("worker_scripts.name", "=", arg<string>("name")).where("worker_scripts.subdomain_enabled", "=", 1));
+  return async (label, name) => {
+    const [row] = (await tables.executeQuery(find({ label, name }).compile())).rows;
+    return row && { account: row.account_id, script: name };
+  };
 }

@@ -47,6 +47,8 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
     app.on(operation.method, API_BASE + honoPath(operation.path), async (context) => {
       const id = ids.hex();
       const call = createCall(context, id, operation, log);
+      const answered = (response: Response) => (operation.method === "get" ? response : told(response, call, clock.now() - startedAt));
+      const startedAt = clock.now();
       try {
         const caller = await gate.authenticate(credentialsOf(context.req.raw.headers, clientIp(context.env.incoming)));
         if (caller === undefined) throw (operation.refusal ?? apiErrors.notAuthenticated)();
@@ -54,11 +56,11 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
         await authorize(gate, caller, operation, call.params, context.req.path);
         await readInput(call, operation, context);
         const answer = await handle(Object.assign(call, { caller }));
-        if (answer instanceof Response) return withHeaders(answer, id);
+        if (answer instanceof Response) return answered(withHeaders(answer, id));
         if (checkAnswers) check(operation, answer);
-        return context.json(success(answer), (answer.status ?? operation.status ?? 200) as 200, headersOf(id));
+        return answered(context.json(success(answer), (answer.status ?? operation.status ?? 200) as 200, headersOf(id)));
       } catch (thrown) {
-        return errorResponse(context, thrown, { id, log: call.log, headers: headersOf(id) });
+        return answered(errorResponse(context, thrown, { id, log: call.log, headers: headersOf(id) }));
       }
     });
   }
@@ -88,6 +90,12 @@ const headersOf = (id: string) => ({ ...CORS, "cf-ray": id.slice(0, 16), "x-requ
 
 function withHeaders(response: Response, id: string): Response {
   for (const [name, value] of Object.entries(headersOf(id))) response.headers.set(name, value);
+  return response;
+}
+
+/** What was changed, by whom, is a line in the log; reads are not. */
+function told(response: Response, { caller, params, log }: Call, ms: number): Response {
+  log.info({ ...(caller !== undefined && { token: caller.tokenId, user: caller.user.email }), params, status: response.status, ms }, "api");
   return response;
 }
 

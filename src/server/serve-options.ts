@@ -14,6 +14,8 @@ export interface ServeOptions {
   overrides?: SettingsInput;
   /** Default: all. */
   roles?: readonly string[];
+  /** Makes one more token with every permission and tells it, for when the first one is lost. */
+  newToken?: boolean;
   /** Of this program, for the API document. */
   version: string;
   /** Default: JSON lines on standard error, at the level of the settings. */
@@ -39,7 +41,7 @@ export interface ServeServer {
   readonly workersUrl: string | undefined;
   /** `<worker>@main.localhost` */
   readonly workersMail: string | undefined;
-  /** At the first start: the value of the token that was made. It is kept nowhere. */
+  /** The value of the token that was made: at the first start unless the settings said it, or because one was asked for. It is kept nowhere. */
   readonly token: string | undefined;
   /** Problems of the settings that keep nothing from running. */
   readonly warnings: string[];

@@ -16,6 +16,7 @@ listened on only when the key for secrets and the first API token are configured
     "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 takes a free one", defaultText: "2525" },
     "data-dir": { type: "string", placeholder: "dir", summary: "where everything is kept", defaultText: ".reelpost", complete: "directory" },
     roles: { type: "string", placeholder: "list", summary: "what this process does: api, workers, smtp, separated by commas", defaultText: "all" },
+    "new-token": { type: "boolean", summary: "make and print one more API token that may do everything, for when the first is lost" },
     "log-level": { type: "string", placeholder: "level", choices: ["trace", "debug", "info", "warn", "error", "silent"], summary: "of the log on standard error", defaultText: "info" },
   },
   examples: [
@@ -35,6 +36,7 @@ listened on only when the key for secrets and the first API token are configured
       cwd, env, clock, version, json, overrides,
       ...(values.settings !== undefined && { settingsFile: values.settings }),
       ...(values.roles !== undefined && { roles: values.roles.split(",").map((role) => role.trim()) }),
+      newToken: values["new-token"] === true,
       print: (line) => stdout.line(line),
       warn: (line) => stderr.line(line),
     });

@@ -1,0 +1,72 @@
+import { createApi, createClientAddress, createGate, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
+import type { Settings } from "../kernel/settings.ts";
+import { composeRoutes } from "./api-routes.ts";
+import type { Basics } from "./compose.ts";
+import { createProbes } from "./probes.ts";
+import type { Role } from "./roles.ts";
+import type { ServeOptions } from "./serve-options.ts";
+import type { ServeRooms } from "./serve-rooms.ts";
+
+const RATE_WINDOW_SECONDS = 300;
+
+export interface ServeHttpParts {
+  rooms: ServeRooms;
+  settings: Settings;
+  roles: ReadonlySet<Role>;
+  options: Pick<ServeOptions, "version" | "checkAnswers">;
+  graceMs: number;
+  /** Whose workers are at /workers/<worker>/. */
+  account: { id: string } | undefined;
+  urls: ServeUrls;
+}
+
+/** The addresses a server tells. Its own is known only when it listens. */
+export interface ServeUrls {
+  /** Set once the port is known. */
+  listening: string;
+  /** As clients reach it, without a slash at the end. */
+  base(): string;
+  api(): string;
+  worker(label: string, script: string): string;
+}
+
+export function createUrls({ http, workers }: Settings): ServeUrls {
+  const urls: ServeUrls = {
+    listening: "",
+    base: () => (http.public_url === "" ? urls.listening : http.public_url.replace(/\/+$/, "")),
+    api: () => `${urls.base()}/client/v4`,
+    worker(label, script) {
+      const { protocol, port } = new URL(urls.base());
+      return `${protocol}//${script}.${label}.${workers.domain}${port === "" ? "" : `:${port}`}`;
+    },
+  };
+  return urls;
+}
+
+/** The platform port, with what the roles of this process put behind it. */
+export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
+  const { platform, bindings, metrics } = rooms;
+  const { clock, ids, log, lifecycle } = basics;
+  const api = createApi({
+    routes: composeRoutes(platform, bindings, urls.worker, basics),
+    gate: createGate({ accounts: platform.accounts, zoneAccount: async () => undefined }),
+    clock, ids, log, version, checkAnswers,
+    rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
+    clientIp: createClientAddress(settings.http.trusted_proxies).ip,
+  });
+  const workers = {
+    live: platform.live,
+    bySubdomain: platform.scripts.bySubdomain,
+    defaultAccount: async () => account?.id,
+    domain: settings.workers.domain,
+  };
+  const pages = createProbes({
+    metrics,
+    metricsToken: settings.http.metrics_token,
+    stopping: lifecycle.stopping,
+    ready: async () => void (await platform.defaultAccount()),
+    version,
+    links: () => ({ API: urls.api(), "API docs": `${urls.api()}/docs`, Health: `${urls.base()}/healthz` }),
+  });
+  return createPlatformHttp({ ...(roles.has("api") && { api }), ...(roles.has("workers") && { workers }), pages, log, graceMs });
+}

@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import type { Settings } from "../kernel/settings.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { Receiver, Spool } from "../mail/index.ts";
+import { composeBindings, composeLocalMail, openStore, type Basics, type Bindings } from "./compose.ts";
+import { meterWorkers } from "./meters.ts";
+import { composePlatform, openSecrets, type Platform } from "./platform.ts";
+import type { Role } from "./roles.ts";
+import { egressOf, limitsOf, processesOf } from "./runtime-settings.ts";
+import type { ServeOptions } from "./serve-options.ts";
+import { mailRoute } from "./worker-addresses.ts";
+
+/** Everything a platform process is made of, but for its listeners. */
+export interface ServeRooms {
+  platform: Platform;
+  bindings: Bindings;
+  receiver: Receiver;
+  spool: Spool;
+  metrics: Metrics;
+}
+
+export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, limits: ServeOptions["limits"], basics: Basics): Promise<ServeRooms> {
+  const { data_dir: dataDir, database } = settings;
+  const { log, lifecycle } = basics;
+  const secrets = openSecrets(settings, dataDir);
+  const store = await openStore(dataDir, basics, database.url === "" ? undefined : database);
+  const bindings = composeBindings(store, dataDir, basics);
+
+  // Mail needs the runtime, the platform needs the runtime that mail has made, and mail asks the platform where a recipient leads.
+  const late: { platform?: Platform } = {};
+  const { runtime, receiver, spool } = composeLocalMail(
+    {
+      bindings,
+      mailDirectory: join(dataDir, "mail"),
+      spoolDirectory: join(dataDir, "spool"),
+      egress: egressOf(settings),
+      ...processesOf(settings),
+      limits: { ...limitsOf(settings), ...limits?.runtime },
+      traceLevel: "info",
+      onCaptured: ({ mail, files }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: files[0]?.path }, "mail of a worker was written to a file"),
+      route: (recipient) => mailRoute(recipient, settings.workers.domain, late.platform!.scripts),
+      rules: {},
+      observe(processes) {
+        late.platform = composePlatform({ store, bindings, secrets, runtime: processes, settings, scheduled: roles.has("workers") }, basics);
+        return { ...processes, email: (name, mail, actions) => late.platform!.live.email(refOf(name), mail, actions) };
+      },
+    },
+    basics,
+  );
+  const metrics = meterWorkers(runtime);
+  lifecycle.onStop("metrics", () => metrics.close());
+  return { platform: late.platform!, bindings, receiver, spool, metrics };
+}
+
+/** What the mail room calls a worker of an account: see worker-addresses.ts. */
+function refOf(name: string) {
+  const slash = name.indexOf("/");
+  return { account: name.slice(0, slash), script: name.slice(slash + 1) };
+}

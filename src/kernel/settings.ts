@@ -43,6 +43,9 @@ export const settingsSchema = z.strictObject({
     host: host("Address to listen on"),
     port: port(2525, "TCP port; 0 takes a free one. Mail of the internet arrives at 25"),
   }),
+  dns: group("The zones of accounts", {
+    name_servers: z.array(z.string().min(1)).min(1).default(["ns1.reelpost.internal", "ns2.reelpost.internal"]).meta({ description: "Hosts that serve the zones: what a registrar is told", example: ["ns1.example.com", "ns2.example.com"] }),
+  }),
   workers: group("Worker processes and what one of them may use", {
     domain: z.string().min(1).default("localhost").meta({ description: "A worker is reached at `<worker>.<account's subdomain>.<this domain>`", example: "workers.example.com" }),
     script_mb: count(10, 1, 128, "Size of one upload, all modules together, in MiB"),

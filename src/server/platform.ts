@@ -3,6 +3,7 @@ import { createAccounts, type AccountsRoom } from "../accounts/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createJobs, createSecrets, loadKeyFile, parseKeys, type Jobs, type Secrets } from "../store/index.ts";
 import { createLiveWorkers, createSchedules, createScripts, type LiveVersions, type LiveWorkers, type ScriptStore, type WorkerRuntime } from "../workers/index.ts";
+import { createZones, type Zones } from "../zones/index.ts";
 import type { Basics, Bindings, Store } from "./compose.ts";
 import { serverErrors } from "./errors.ts";
 
@@ -10,6 +11,7 @@ import { serverErrors } from "./errors.ts";
 export interface Platform {
   accounts: AccountsRoom;
   scripts: ScriptStore;
+  zones: Zones;
   live: LiveWorkers & LiveVersions;
   jobs: Jobs;
   /** The oldest account: whose workers are at /workers/<script>/. */
@@ -34,6 +36,8 @@ export function composePlatform({ store: { db, objects, events }, bindings, secr
   const jobs = createJobs({ db, clock, ids, events, log });
   const accounts = createAccounts({ db, clock, ids, events, log, contents: (account) => contentsOf(account) });
   lifecycle.onStop("accounts", () => accounts.close());
+  const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
+  lifecycle.onStop("zones", () => zones.close());
   const scripts = createScripts({
     db, objects, secrets, events, live, clock, ids, log,
     targets: {
@@ -53,12 +57,12 @@ export function composePlatform({ store: { db, objects, events }, bindings, secr
 
   async function contentsOf(account: string): Promise<string | undefined> {
     const one = { page: 1, perPage: 1 };
-    const counts = { worker: (await scripts.list(account, one)).total, "KV namespace": (await bindings.kv.namespaces.list(account, one)).total, "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length };
+    const counts = { zone: await zones.count(account), worker: (await scripts.list(account, one)).total, "KV namespace": (await bindings.kv.namespaces.list(account, one)).total, "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length };
     const words = Object.entries(counts).filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
     return words.length === 0 ? undefined : words.join(", ");
   }
 
-  return { accounts, scripts, live, jobs, defaultAccount: () => accounts.firstAccount() };
+  return { accounts, scripts, zones, live, jobs, defaultAccount: () => accounts.firstAccount() };
 }
 
 /** Throws UserError when the key is not usable, or said in two places. */

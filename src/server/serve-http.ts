@@ -49,7 +49,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const { clock, ids, log, lifecycle } = basics;
   const api = createApi({
     routes: composeRoutes(platform, bindings, urls.worker, basics),
-    gate: createGate({ accounts: platform.accounts, zoneAccount: async () => undefined }),
+    gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
     clock, ids, log, version, checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
     clientIp: createClientAddress(settings.http.trusted_proxies).ip,

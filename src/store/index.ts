@@ -1,5 +1,6 @@
 export type { ColumnTypes, Db, Migration, Written } from "./db/port.ts";
 export { migrate } from "./db/migrate.ts";
+export { prepared } from "./db/prepared-query.ts";
 export { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 export { openSqlite, type SqliteOptions } from "./db/sqlite.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { checkData, type RecordData } from "./record-data.ts";
 import { RECORD_TYPES, type RecordType } from "./record-types.ts";
 

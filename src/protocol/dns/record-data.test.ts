@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { checkData, presentData, readData, RecordDataError, type RecordData } from "./record-data.ts";
 import { isRecordType, RECORD_TYPES, type RecordType } from "./record-types.ts";
 import { recordOf } from "./dns.testing.ts";

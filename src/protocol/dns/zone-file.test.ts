@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { hostName, recordOf } from "./dns.testing.ts";
 import { presentData } from "./record-data.ts";
 import { isRecordType } from "./record-types.ts";

@@ -1,0 +1,76 @@
+import { z } from "@hono/zod-openapi";
+import { RECORD_TYPES } from "../../protocol/dns/index.ts";
+import { isProxiable, type DnsRecord, type RecordRequest } from "../../zones/index.ts";
+
+const time = z.iso.datetime();
+const settings = z.object({ ipv4_only: z.boolean().optional(), ipv6_only: z.boolean().optional(), flatten_cname: z.boolean().optional() });
+
+export const recordSchema = z.object({
+  id: z.string().max(32),
+  name: z.string().max(255),
+  type: z.enum(RECORD_TYPES as [string, ...string[]]),
+  content: z.string(),
+  data: z.record(z.string(), z.unknown()).describe("The fields of types that have them; else empty."),
+  priority: z.number().int().optional().describe("Of MX, SRV and URI."),
+  ttl: z.number().int().describe("Seconds; 1 is automatic."),
+  proxiable: z.boolean(),
+  proxied: z.boolean(),
+  private_routing: z.boolean().optional(),
+  settings,
+  comment: z.string(),
+  tags: z.array(z.string()),
+  meta: z.record(z.string(), z.unknown()),
+  created_on: time,
+  modified_on: time,
+  comment_modified_on: time.optional(),
+  tags_modified_on: time.optional(),
+});
+
+const iso = (ms: number) => new Date(ms).toISOString();
+
+export const showRecord = (record: DnsRecord): z.input<typeof recordSchema> => ({
+  id: record.id, name: record.name, type: record.type, content: record.content, data: record.data ?? {},
+  ...(record.priority !== null && { priority: record.priority }),
+  ttl: record.ttl, proxiable: isProxiable(record.type), proxied: record.proxied,
+  ...(record.privateRouting && { private_routing: true }),
+  settings: record.settings ?? {}, comment: record.comment ?? "", tags: record.tags,
+  meta: { ...record.meta, ...(record.managedBy !== null && { managed_by: record.managedBy, read_only: record.locked }) },
+  created_on: iso(record.createdAt), modified_on: iso(record.modifiedAt),
+  ...(record.commentAt !== null && { comment_modified_on: iso(record.commentAt) }),
+  ...(record.tagsAt !== null && { tags_modified_on: iso(record.tagsAt) }),
+});
+
+/** What is right in a record is the domain's to say: here only the kinds of JSON values. Null stands for "not given" in what some clients send. */
+const fields = {
+  content: z.string().nullish(),
+  data: z.record(z.string(), z.unknown()).nullish(),
+  priority: z.number().nullish(),
+  ttl: z.number().nullish(),
+  proxied: z.boolean().nullish(),
+  private_routing: z.boolean().nullish(),
+  settings: z.object({ ipv4_only: z.boolean().nullish(), ipv6_only: z.boolean().nullish(), flatten_cname: z.boolean().nullish() }).nullish(),
+  comment: z.string().nullish(),
+  tags: z.array(z.string()).nullish(),
+};
+export const recordBody = z.object({ type: z.string(), name: z.string(), ...fields });
+export const recordPatchBody = recordBody.partial();
+const id = z.string().max(32);
+
+export const batchBody = z.object({
+  deletes: z.array(z.object({ id })).nullish(),
+  patches: z.array(recordPatchBody.extend({ id })).nullish(),
+  puts: z.array(recordBody.extend({ id })).nullish(),
+  posts: z.array(recordBody).nullish(),
+});
+
+export const batchResult = z.object({ deletes: z.array(recordSchema), patches: z.array(recordSchema), puts: z.array(recordSchema), posts: z.array(recordSchema) });
+
+export const changeOf = ({ private_routing, settings: given, comment, ...body }: z.output<typeof recordPatchBody>): Partial<RecordRequest> => ({
+  type: body.type ?? undefined, name: body.name ?? undefined, content: body.content ?? undefined, data: body.data ?? undefined, priority: body.priority ?? undefined,
+  ttl: body.ttl ?? undefined, proxied: body.proxied ?? undefined, privateRouting: private_routing ?? undefined,
+  settings: given == null ? undefined : { ipv4_only: given.ipv4_only ?? undefined, ipv6_only: given.ipv6_only ?? undefined, flatten_cname: given.flatten_cname ?? undefined },
+  // Null takes a comment away.
+  comment, tags: body.tags ?? undefined,
+});
+
+export const requestOf = (body: z.output<typeof recordBody>): RecordRequest => ({ ...changeOf(body), type: body.type, name: body.name });

@@ -1,0 +1,14 @@
+export { createZones, type Zones, type ZonesOptions } from "./create.ts";
+export { zoneErrors } from "./errors.ts";
+export { zonesMigrations } from "./migrations.ts";
+export { MAX_BATCH, type Batch, type BatchResult } from "./records/batch.ts";
+export { RECORDS_CHANGED } from "./records/change.ts";
+export { dataOf, isProxiable } from "./records/content.ts";
+export type { RecordQuery, TagFilter, TextFilter } from "./records/list.ts";
+export type { ManagedRecords, ManagedSet } from "./records/managed.ts";
+export type { Records } from "./records/records.ts";
+export type { DnsRecord, RecordRequest, RecordSettings, RecordZone } from "./records/types.ts";
+export { ZONE_STATUSES, ZONE_TYPES, type Zone, type ZoneStatus, type ZoneType } from "./types.ts";
+export { ZONE_DELETED } from "./zone-accounts.ts";
+export type { ZoneChange, ZoneList } from "./zones.ts";
+export type { TextOperator, ZoneQuery } from "./zones-table.ts";

@@ -1,0 +1,135 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { isUniqueViolation, type Db, type Events } from "../../store/index.ts";
+import { zoneErrors } from "../errors.ts";
+import type { Executor, ZoneTables } from "../tables.ts";
+import { checkRecord } from "./check.ts";
+import { checkConflicts } from "./conflicts.ts";
+import { bumpSerial, deleteRecord, insertRecords, recordById, recordCounts, sumOf, updateRecord } from "./records-table.ts";
+import { createTurns } from "./turns.ts";
+import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
+
+/** Published with the zone's id after every change of its records. */
+export const RECORDS_CHANGED = "zones.records";
+
+export interface RecordChangeParts {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  events: Events;
+  /** Records of one zone at most; null: as many as the disk takes. */
+  quota: number | null;
+}
+
+/** What belongs to a record that a part of the platform keeps. */
+export interface Keeping {
+  managedBy: string;
+  locked: boolean;
+  meta: Record<string, unknown> | null;
+}
+
+/** The steps that change records, within one transaction. */
+export interface ChangeSteps {
+  tx: Executor;
+  zone: RecordZone;
+  add(draft: RecordDraft, keeping?: Keeping): Promise<DnsRecord>;
+  replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
+  keep(before: DnsRecord, keeping: Keeping | null): Promise<DnsRecord>;
+  remove(record: DnsRecord): Promise<DnsRecord>;
+  /** Throws noRecord; and locked, unless `evenLocked`. */
+  changeable(id: string, evenLocked?: boolean): Promise<DnsRecord>;
+}
+
+export type ChangeRecords = <Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>) => Promise<Result>;
+
+/** Runs `work` in one transaction: all of it is kept or nothing. */
+export function createRecordChanges({ db, clock, ids, events, quota }: RecordChangeParts): ChangeRecords {
+  const turn = createTurns();
+
+  return async (zone, work) => {
+    const result = await turn(zone.id, () => transact(zone, work));
+    events.publish(RECORDS_CHANGED, zone.id);
+    return result;
+  };
+
+  async function transact<Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>): Promise<Result> {
+    try {
+      return await db.transaction<ZoneTables, Result>(async (tx) => {
+        // First, so that the zone is not deleted meanwhile.
+        if (!(await bumpSerial(tx, zone.id))) throw zoneErrors.noZone({ id: zone.id });
+        const result = await work(steps(tx, zone));
+        if (quota !== null && sumOf(await recordCounts(tx)(zone.id)) > quota) throw zoneErrors.quotaExceeded({ quota });
+        return result;
+      });
+    } catch (err) {
+      throw isUniqueViolation(err) ? zoneErrors.identical({}, { cause: err }) : err;
+    }
+  }
+
+  function steps(tx: Executor, zone: RecordZone): ChangeSteps {
+    const find = recordById(tx);
+    return {
+      tx,
+      zone,
+      async add(draft, keeping) {
+        await checkConflicts(tx, zone, draft);
+        const record = newRecord(draft, zone, { id: ids.hex(), now: clock.now() }, keeping);
+        await insertRecords(tx, [record]);
+        return record;
+      },
+      async replace(before, draft) {
+        await checkConflicts(tx, zone, draft, before.id);
+        const now = clock.now();
+        const record: DnsRecord = {
+          ...before, ...draft, modifiedAt: now,
+          commentAt: draft.comment === null ? null : draft.comment === before.comment ? before.commentAt : now,
+          tagsAt: draft.tags.length === 0 ? null : JSON.stringify(draft.tags) === JSON.stringify(before.tags) ? before.tagsAt : now,
+        };
+        await updateRecord(tx, before, record);
+        return record;
+      },
+      async keep(before, keeping) {
+        const record: DnsRecord = { ...before, ...(keeping ?? { managedBy: null, locked: false, meta: null }) };
+        await updateRecord(tx, before, record);
+        return record;
+      },
+      async remove(record) {
+        await deleteRecord(tx, record);
+        return record;
+      },
+      async changeable(id, evenLocked = false) {
+        const record = await find(zone.id, id);
+        if (record === undefined) throw zoneErrors.noRecord();
+        if (record.locked && !evenLocked) throw zoneErrors.locked({ owner: record.managedBy });
+        return record;
+      },
+    };
+  }
+}
+
+export const newRecord = (draft: RecordDraft, zone: RecordZone, { id, now }: { id: string; now: number }, keeping?: Keeping): DnsRecord => ({
+  ...draft, id, zone: zone.id, account: zone.account, createdAt: now, modifiedAt: now,
+  commentAt: draft.comment === null ? null : now, tagsAt: draft.tags.length === 0 ? null : now,
+  managedBy: keeping?.managedBy ?? null, locked: keeping?.locked ?? false, meta: keeping?.meta ?? null,
+});
+
+/** A change of some fields of a record, as the whole request it amounts to. */
+export function patched(record: DnsRecord, change: Partial<RecordRequest>): RecordRequest {
+  const sameType = change.type === undefined || change.type.toUpperCase() === record.type;
+  const newContent = change.content !== undefined && change.data === undefined;
+  return {
+    type: change.type ?? record.type,
+    name: change.name ?? record.name,
+    // The content follows from the data where there is data.
+    content: change.content ?? (sameType && change.data === undefined ? record.content : undefined),
+    data: newContent ? undefined : change.data === undefined ? undefined : { ...(sameType && record.data), ...(sameType && record.priority !== null && { priority: record.priority }), ...(change.priority !== undefined && { priority: change.priority }), ...change.data },
+    priority: change.priority ?? (sameType ? (record.priority ?? undefined) : undefined),
+    ttl: change.ttl ?? record.ttl,
+    proxied: change.proxied ?? (sameType ? record.proxied : undefined),
+    privateRouting: change.privateRouting ?? record.privateRouting,
+    settings: change.settings === undefined ? (record.settings ?? undefined) : { ...record.settings, ...change.settings },
+    comment: change.comment === undefined ? record.comment : change.comment,
+    tags: change.tags ?? record.tags,
+  };
+}
+
+export const draftOf = (request: RecordRequest, zone: RecordZone): RecordDraft => checkRecord(request, zone.name);

@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import {
+  checkData, DnsSyntaxError, isRecordType, isWithin, layoutOf, MAX_NAME, normalName, octetsOf, readData, RecordDataError, words, type RecordData, type RecordType, type Token,
+} from "../../protocol/dns/index.ts";
+import { zoneErrors } from "../errors.ts";
+import { contentOf, hasPriority, isProxiable, showsData } from "./content.ts";
+import { AUTO_TTL, MAX_TTL, MIN_TTL, type RecordDraft, type RecordRequest } from "./types.ts";
+
+export interface Problem {
+  code: number;
+  message: string;
+}
+
+const MAX_COMMENT = 100;
+const MAX_TAGS = 20;
+const MAX_TAG = 100;
+
+/** A request as a record of the zone. Throws dnsInvalid, whose chain has every problem. */
+export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
+  const problems: Problem[] = [];
+  const attempt = <Result>(work: () => Result): Result | undefined => {
+    try {
+      return work();
+    } catch (err) {
+      if (!(err instanceof Invalid)) throw err;
+      problems.push(err.problem);
+      return undefined;
+    }
+  };
+  const type = attempt(() => checkType(request.type));
+  const name = attempt(() => recordName(request.name, zone));
+  const data = type && attempt(() => dataOfRequest(type, request, zone));
+  const proxied = attempt(() => checkProxied(type, request.proxied ?? false));
+  const ttl = attempt(() => checkTtl(request.ttl ?? AUTO_TTL));
+  const comment = attempt(() => checkComment(request.comment ?? ""));
+  const tags = attempt(() => checkTags(request.tags ?? []));
+  if (type === "CNAME" && name !== undefined && data?.target === name) problems.push({ code: 9039, message: "CNAME record cannot reference itself." });
+  if (problems.length > 0) throw zoneErrors.dnsInvalid({ chain: problems });
+  const settings = Object.fromEntries(Object.entries(request.settings ?? {}).filter(([, value]) => value === true));
+  return {
+    type: type!, name: name!, content: contentOf(type!, data!),
+    priority: hasPriority(type!) ? (data!.priority as number) : null,
+    data: showsData(type!) ? data! : null,
+    // Of a proxied record the TTL is the proxy's business.
+    ttl: proxied === true ? AUTO_TTL : ttl!,
+    proxied: proxied!, privateRouting: request.privateRouting ?? false, settings: Object.keys(settings).length === 0 ? null : settings, comment: comment!, tags: tags!,
+  };
+}
+
+/** Equal for records that say the same to a resolver. */
+export const digestOf = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
+  createHash("sha256").update(`${priority ?? ""} ${content}`).digest("base64url");
+
+/** A name of the zone: "@" and names outside are taken as relative, unless they end with a dot. */
+export function recordName(given: string, zone: string): string {
+  const text = given.trim();
+  if (text === "@" || text === "") return zone;
+  let name: string;
+  try {
+    name = normalName(text);
+  } catch (err) {
+    if (err instanceof DnsSyntaxError) throw new Invalid(9000, `DNS name is invalid: ${err.message}.`);
+    throw err;
+  }
+  if (isWithin(name, zone)) return name;
+  if (text.endsWith(".")) throw new Invalid(9000, `DNS name is invalid: ${text} is not in ${zone}.`);
+  const absolute = `${name}.${zone}`;
+  if (absolute.length > MAX_NAME) throw new Invalid(9000, `DNS name is invalid: with ${zone} it is longer than ${MAX_NAME} octets.`);
+  return absolute;
+}
+
+class Invalid extends Error {
+  readonly problem: Problem;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.problem = { code, message };
+  }
+}
+
+function checkType(type: string): RecordType {
+  const upper = type.toUpperCase();
+  if (upper === "SOA") throw new Invalid(9001, "SOA records are made by the zone itself.");
+  if (!isRecordType(upper)) throw new Invalid(9001, `DNS record type ${JSON.stringify(type.slice(0, 20))} is invalid.`);
+  return upper;
+}
+
+function checkProxied(type: RecordType | undefined, proxied: boolean): boolean {
+  if (proxied && type !== undefined && !isProxiable(type)) throw new Invalid(9004, "This record type cannot be proxied.");
+  return proxied;
+}
+
+function checkTtl(ttl: number): number {
+  if (ttl === AUTO_TTL || (Number.isInteger(ttl) && ttl >= MIN_TTL && ttl <= MAX_TTL)) return ttl;
+  throw new Invalid(9021, `Invalid TTL. Must be between ${MIN_TTL} and ${MAX_TTL} seconds, or ${AUTO_TTL} for Automatic.`);
+}
+
+function checkComment(given: string): string | null {
+  const comment = given.trim();
+  if ([...comment].length > MAX_COMMENT) throw new Invalid(9300, `The comment has more than ${MAX_COMMENT} characters.`);
+  // oxlint-disable-next-line no-control-regex
+  if (/[\0-\x1f\x7f\u2028\u2029]/.test(comment)) throw new Invalid(9300, "The comment has a control character or a line end.");
+  return comment === "" ? null : comment;
+}
+
+function checkTags(given: string[]): string[] {
+  const tags = [...new Set(given.map((tag) => tag.trim()))];
+  if (tags.length > MAX_TAGS) throw new Invalid(9301, `A record has at most ${MAX_TAGS} tags.`);
+  for (const tag of tags) {
+    // oxlint-disable-next-line no-control-regex
+    if (!/^[\w-]{1,32}:[^\0-\x1f\x7f\u2028\u2029]*$/.test(tag)) throw new Invalid(9301, `The tag ${JSON.stringify(tag.slice(0, 50))} is not of the form name:value; a name has up to 32 letters, digits, "_" and "-".`);
+    if ([...tag].length > MAX_TAG) throw new Invalid(9301, `A tag has at most ${MAX_TAG} characters.`);
+  }
+  return tags;
+}
+
+function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequest, zone: string): RecordData {
+  try {
+    if (data !== undefined && (content === undefined || showsData(type))) return checkData(type, { ...(hasPriority(type) && priority !== undefined && { priority }), ...data });
+    if (content === undefined) throw new Invalid(9101, showsData(type) ? "Either content or data is required." : "content is a required data field.");
+    if (type === "TXT" && !content.trim().startsWith('"')) return textOf(content);
+    return readContent(type, content, priority, zone);
+  } catch (err) {
+    if (err instanceof DnsSyntaxError) throw invalidContent(type, err);
+    throw err;
+  }
+}
+
+/** Without quotes the whole content is the text, blanks and all. */
+function textOf(content: string): RecordData {
+  // oxlint-disable-next-line no-control-regex
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(content)) throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
+  return checkData("TXT", { strings: [octetsOf(content)] });
+}
+
+function readContent(type: RecordType, content: string, priority: number | undefined, zone: string): RecordData {
+  const tokens = withoutClass(words(content), type);
+  // With or without its priority in front.
+  if (hasPriority(type) && tokens.length === layoutOf(type).length - 1) {
+    if (priority === undefined) throw new RecordDataError("priority", "it is missing", true);
+    return readData(type, [{ text: String(priority), quoted: false, escaped: false }, ...tokens], { apex: zone });
+  }
+  return readData(type, tokens, { apex: zone });
+}
+
+/** `10 IN SRV 5 8806 example.com` is an example of the published API. */
+const withoutClass = (tokens: Token[], type: RecordType): Token[] => {
+  const at = tokens.findIndex(({ text, quoted }, index) => !quoted && text === "IN" && tokens[index + 1]?.text === type);
+  return at === -1 ? tokens : tokens.toSpliced(at, 2);
+};
+
+/** Codes and texts of the hosted API where it has them. */
+const CONTENT_ERRORS: Partial<Record<RecordType, [code: number, message: string]>> = {
+  A: [9005, "Content for A record is invalid. Must be a valid IPv4 address"],
+  AAAA: [9006, "Content for AAAA record is invalid. Must be a valid IPv6 address"],
+  CNAME: [9007, "Content for CNAME record is invalid."],
+  NS: [9008, "Content for NS record is invalid."],
+  MX: [9009, "Content for MX record must be a hostname."],
+};
+
+function invalidContent(type: RecordType, err: DnsSyntaxError): Invalid {
+  const field = err instanceof RecordDataError ? err.field : undefined;
+  if (field === "priority" && err instanceof RecordDataError) {
+    return err.missing ? new Invalid(9101, "priority is a required data field.") : new Invalid(9102, `priority is invalid: ${err.message}.`);
+  }
+  if (err instanceof RecordDataError && err.missing && layoutOf(type).length > 1) return new Invalid(9101, `${err.field} is a required data field.`);
+  const known = CONTENT_ERRORS[type];
+  if (known !== undefined) return new Invalid(known[0], type === "A" || type === "AAAA" ? known[1] : `${known[1]} ${sentence(err.message)}`);
+  if (type === "TXT" && err.message.startsWith("it takes")) return new Invalid(9015, `Record content exceeds the allowed length of 4096 wire format bytes: ${err.message}.`);
+  return new Invalid(9099, `Content for ${type} record is invalid. ${field === undefined || layoutOf(type).length === 1 ? "" : `${field}: `}${sentence(err.message)}`);
+}
+
+const sentence = (reason: string) => `${reason[0]!.toUpperCase()}${reason.slice(1)}.`;

@@ -1,0 +1,21 @@
+import { presentData, readData, words, type RecordData, type RecordType } from "../../protocol/dns/index.ts";
+
+/** Their priority is a field of the record, as it always was in the API, and no part of the content. */
+const PRIORITY_TYPES = new Set<RecordType>(["MX", "SRV", "URI"]);
+export const hasPriority = (type: RecordType): boolean => PRIORITY_TYPES.has(type);
+
+/** Types whose data the API shows by its fields. */
+const DATA_TYPES = new Set<RecordType>(["CAA", "CERT", "DNSKEY", "DS", "HTTPS", "LOC", "NAPTR", "SMIMEA", "SRV", "SSHFP", "SVCB", "TLSA", "URI"]);
+export const showsData = (type: RecordType): boolean => DATA_TYPES.has(type);
+
+const PROXIABLE = new Set<RecordType>(["A", "AAAA", "CNAME"]);
+export const isProxiable = (type: RecordType): boolean => PROXIABLE.has(type);
+
+export function contentOf(type: RecordType, data: RecordData): string {
+  const whole = presentData(type, data);
+  return hasPriority(type) ? whole.slice(whole.indexOf(" ") + 1) : whole;
+}
+
+/** The data of a kept record, for whoever writes or serves it. */
+export const dataOf = ({ type, content, priority }: { type: RecordType; content: string; priority: number | null }): RecordData =>
+  readData(type, words(hasPriority(type) ? `${priority ?? 0} ${content}` : content), { apex: "" });

@@ -1,0 +1,160 @@
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
+import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
+import { quote } from "../../protocol/dns/index.ts";
+import { prepared } from "../../store/index.ts";
+import type { Executor, ZoneTables } from "../tables.ts";
+import { likeText } from "../zones-table.ts";
+import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord } from "./records-table.ts";
+import type { DnsRecord } from "./types.ts";
+
+/** All compared without regard to case. */
+export interface TextFilter {
+  exact?: string | undefined;
+  contains?: string | undefined;
+  startswith?: string | undefined;
+  endswith?: string | undefined;
+}
+
+export interface TagFilter extends Record<"exact" | "contains" | "startswith" | "endswith", { name: string; value: string } | undefined> {
+  /** Name of a tag. */
+  present: string | undefined;
+  absent: string | undefined;
+}
+
+export interface RecordQuery {
+  type?: string | undefined;
+  /** Names are whole: relative ones match nothing with `exact`. */
+  name?: TextFilter | undefined;
+  content?: TextFilter | undefined;
+  comment?: (TextFilter & { present?: boolean; absent?: boolean }) | undefined;
+  proxied?: boolean | undefined;
+  tags?: TagFilter[] | undefined;
+  /** One tag filter is enough. */
+  anyTag?: boolean | undefined;
+  /** One of the filters is enough; the tag filters together are one of them. */
+  any?: boolean | undefined;
+  /** In name, content or comment; always on top of the filters. */
+  search?: string | undefined;
+  /** Records at or below this name, without the NS records that delegate it. */
+  shadowedBy?: string | undefined;
+  /** NS records at these names. */
+  nsAt?: readonly string[] | undefined;
+  order?: "type" | "name" | "content" | "ttl" | "proxied" | undefined;
+  direction?: "asc" | "desc" | undefined;
+}
+
+/** Each is an index from its first column to its last. */
+const ORDERS = {
+  type: ["type", "name", "digest"],
+  name: ["name", "type", "digest"],
+  content: ["content_key", "id"],
+  ttl: ["ttl", "id"],
+  proxied: ["proxied", "id"],
+} as const;
+
+type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
+
+export function createRecordLister(tables: Executor) {
+  const counts = recordCounts(tables);
+  const firstPage = prepared((arg) => inOrder(tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")), "type", "asc").limit(arg<number>("limit")).offset(arg<number>("offset")));
+
+  return async (zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>> => {
+    const { order = "type", direction = "asc" } = query;
+    const offset = offsetOf(page);
+    const filters = matching(query);
+    if (filters.length === 0) {
+      const total = sumOf(await counts(zone));
+      if (offset >= total) return { items: [], total };
+      if (order === "type" && direction === "asc") {
+        const { rows } = await tables.executeQuery(firstPage({ zone, limit: page.perPage, offset }).compile());
+        return { items: rows.map(toRecord), total };
+      }
+    }
+    const where = (eb: Builder) => eb.and([eb("zone_id", "=", zone), ...filters.map((filter) => filter(eb))]);
+    const found = await inOrder(tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where), order, direction).limit(page.perPage).offset(offset).execute();
+    return { items: found.map(toRecord), total: await total() };
+
+    async function total(): Promise<number> {
+      const { type, ...others } = query;
+      if (matching(others).length === 0) {
+        const known = await counts(zone);
+        return type === undefined ? sumOf(known) : (known.get(type) ?? 0);
+      }
+      return (await tables.selectFrom("dns_records").select(({ fn }) => fn.countAll<number>().as("total")).where(where).executeTakeFirstOrThrow()).total;
+    }
+  };
+}
+
+interface Orderable<Self> {
+  orderBy(column: never, direction: "asc" | "desc"): Self;
+}
+
+const inOrder = <Query extends Orderable<Query>>(query: Query, order: keyof typeof ORDERS, direction: "asc" | "desc"): Query =>
+  ORDERS[order].reduce<Query>((sorted, column) => sorted.orderBy(column as never, direction), query);
+
+type Filter = (eb: Builder) => Expression<SqlBool>;
+
+function matching({ type, name, content, comment, proxied, tags = [], anyTag, any, search, shadowedBy, nsAt }: RecordQuery): Filter[] {
+  const filters: Filter[] = [];
+  if (type !== undefined) filters.push((eb) => eb("type", "=", type));
+  filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
+  // Many clients ask for the text of TXT without its quotes.
+  filters.push(...textFilters("content", content, (text) => (eb) => eb.or([text, quote(text)].map((form) => eb.and([eb("content_key", "=", contentKey(form)), eb(sql`lower(content)`, "=", form)])))));
+  filters.push(...textFilters("comment_key", comment, (text) => (eb) => eb("comment_key", "=", text)));
+  if (comment?.present === true) filters.push((eb) => eb("comment", "is not", null));
+  if (comment?.absent === true) filters.push((eb) => eb("comment", "is", null));
+  if (proxied !== undefined) filters.push((eb) => eb("proxied", "=", Number(proxied)));
+  const tagged = tags.map(tagFilter);
+  if (tagged.length > 0) filters.push((eb) => join(eb, tagged, anyTag));
+  const all: Filter[] = filters.length > 0 && any === true ? [(eb) => join(eb, filters, true)] : filters;
+  if (search !== undefined) all.push((eb) => eb.or((["name", "content", "comment_key"] as const).map((column) => likeText(sql`lower(${sql.ref(column)})`, "contains", search.toLowerCase()))));
+  if (shadowedBy !== undefined) all.push((eb) => eb.or([eb.and([eb("name", "=", shadowedBy), eb("type", "<>", "NS")]), likeText(sql.ref("name"), "ends_with", `.${shadowedBy}`)]));
+  if (nsAt !== undefined) all.push((eb) => (nsAt.length === 0 ? sql<SqlBool>`1 = 0` : eb.and([eb("name", "in", nsAt), eb("type", "=", "NS")])));
+  return all;
+}
+
+const join = (eb: Builder, filters: Filter[], any: boolean | undefined) => {
+  const built = filters.map((filter) => filter(eb));
+  return any === true ? eb.or(built) : eb.and(built);
+};
+
+function textFilters(column: "name" | "content" | "comment_key", filter: TextFilter | undefined, exact: (text: string) => Filter): Filter[] {
+  if (filter === undefined) return [];
+  const value = column === "content" ? sql`lower(content)` : sql.ref(column);
+  const like = (operator: "starts_with" | "ends_with" | "contains", text: string): Filter => () => likeText(value, operator, text.toLowerCase());
+  return [
+    ...(filter.exact === undefined ? [] : [exact(filter.exact.toLowerCase())]),
+    ...(filter.startswith === undefined ? [] : [like("starts_with", filter.startswith)]),
+    ...(filter.endswith === undefined ? [] : [like("ends_with", filter.endswith)]),
+    ...(filter.contains === undefined ? [] : [like("contains", filter.contains)]),
+  ];
+}
+
+function tagFilter({ present, absent, exact, startswith, endswith, contains }: TagFilter): Filter {
+  const having = (name: string, value?: Expression<SqlBool>): Filter => (eb) =>
+    eb("id", "in", eb.selectFrom("dns_record_tags").select("record_id").whereRef("dns_record_tags.zone_id", "=", "dns_records.zone_id").where("dns_record_tags.name", "=", name.toLowerCase())
+      .$if(value !== undefined, (query) => query.where(value!)));
+  const column = sql.ref("dns_record_tags.value");
+  const list: Filter[] = [];
+  if (present !== undefined) list.push(having(present));
+  if (absent !== undefined) list.push((eb) => eb.not(having(absent)(eb)));
+  if (exact !== undefined) list.push(having(exact.name, sql<SqlBool>`${column} = ${exact.value.toLowerCase()}`));
+  if (startswith !== undefined) list.push(having(startswith.name, likeText(column, "starts_with", startswith.value.toLowerCase())));
+  if (endswith !== undefined) list.push(having(endswith.name, likeText(column, "ends_with", endswith.value.toLowerCase())));
+  if (contains !== undefined) list.push(having(contains.name, likeText(column, "contains", contains.value.toLowerCase())));
+  return (eb) => join(eb, list, false);
+}
+
+/** Records of a zone in the order of the type index, `size` at a time. */
+export async function* allRecords(tables: Executor, zone: string, size = 1000): AsyncGenerator<DnsRecord[]> {
+  let after: { type: string; name: string; digest: string } | undefined;
+  for (;;) {
+    let query = inOrder(tables.selectFrom("dns_records").select([...RECORD_COLUMNS, "digest"]).where("zone_id", "=", zone), "type", "asc").limit(size);
+    const last = after;
+    if (last !== undefined) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("type", "name", "digest"), ">", tuple(last.type, last.name, last.digest)));
+    const rows = await query.execute();
+    if (rows.length > 0) yield rows.map(toRecord);
+    if (rows.length < size) return;
+    after = rows.at(-1)!;
+  }
+}

@@ -1,0 +1,81 @@
+import type { Page, PageRequest } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import { zoneErrors } from "../errors.ts";
+import type { ZoneTables } from "../tables.ts";
+import type { Zone } from "../types.ts";
+import { runBatch, type Batch, type BatchResult } from "./batch.ts";
+import { createRecordChanges, draftOf, patched, type RecordChangeParts } from "./change.ts";
+import { allRecords, createRecordLister, type RecordQuery } from "./list.ts";
+import { createManagedRecords, type ManagedRecords } from "./managed.ts";
+import { recordById, recordCounts, sumOf } from "./records-table.ts";
+import { addMissing } from "./add-missing.ts";
+import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
+import { readImport, recordLine, zoneFileHead } from "./zone-file.ts";
+
+export interface Records {
+  list(zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>>;
+  /** Throws noRecord. */
+  get(zone: string, id: string): Promise<DnsRecord>;
+  /** Throws dnsInvalid and what conflicts.ts throws. */
+  create(zone: RecordZone, request: RecordRequest): Promise<DnsRecord>;
+  /** Everything that the request leaves out becomes its default. Throws noRecord, locked and what create throws. */
+  replace(zone: RecordZone, id: string, request: RecordRequest): Promise<DnsRecord>;
+  /** Everything that the change leaves out stays. Throws as replace does. */
+  update(zone: RecordZone, id: string, change: Partial<RecordRequest>): Promise<DnsRecord>;
+  /** Throws noRecord, locked. */
+  delete(zone: RecordZone, id: string): Promise<void>;
+  /** All or nothing. Throws what each of its changes throws, and batchTooLarge. */
+  batch(zone: RecordZone, batch: Batch): Promise<BatchResult>;
+  /** Adds what a zone file holds, all or nothing; records that are there already are passed over. Throws badImport. */
+  import(zone: Zone, text: string, options?: { proxied?: boolean }): Promise<{ added: number; parsed: number }>;
+  /** A zone file in pieces, which `import` reads as the same records. */
+  export(zone: Zone): AsyncGenerator<string>;
+  usage(zone: string): Promise<{ records: number; quota: number | null }>;
+  managed: ManagedRecords;
+}
+
+/** Of one import. */
+const MAX_IMPORT = 100_000;
+
+export function createRecords(parts: RecordChangeParts & { db: Db }): Records {
+  const { db, clock, ids, quota } = parts;
+  const tables = db.tables<ZoneTables>();
+  const change = createRecordChanges(parts);
+  const find = recordById(tables);
+  const counts = recordCounts(tables);
+
+  return {
+    list: createRecordLister(tables),
+    async get(zone, id) {
+      const record = await find(zone, id);
+      if (record === undefined) throw zoneErrors.noRecord();
+      return record;
+    },
+    async create(zone, request) {
+      const draft = draftOf(request, zone);
+      return change(zone, ({ add }) => add(draft));
+    },
+    async replace(zone, id, request) {
+      const draft = draftOf(request, zone);
+      return change(zone, async ({ changeable, replace }) => replace(await changeable(id), draft));
+    },
+    update: (zone, id, some) =>
+      change(zone, async ({ changeable, replace }) => {
+        const before = await changeable(id);
+        return replace(before, draftOf(patched(before, some), zone));
+      }),
+    delete: (zone, id) => change(zone, async ({ changeable, remove }) => void (await remove(await changeable(id)))),
+    batch: (zone, batch) => runBatch(change, zone, batch),
+    async import(zone, text, options) {
+      const { drafts, parsed } = readImport(text, zone, { ...options, maxRecords: quota ?? MAX_IMPORT });
+      const added = await change(zone, ({ tx }) => addMissing(tx, zone, drafts, () => ({ id: ids.hex(), now: clock.now() })));
+      return { added, parsed };
+    },
+    async *export(zone) {
+      yield zoneFileHead(zone);
+      for await (const records of allRecords(tables, zone.id)) yield records.map(recordLine).join("");
+    },
+    usage: async (zone) => ({ records: sumOf(await counts(zone)), quota }),
+    managed: createManagedRecords(tables, change),
+  };
+}

@@ -1,0 +1,149 @@
+import { randomInt } from "node:crypto";
+import { type Clock, type Ids, messageOf, type Page, type PageRequest } from "../kernel/index.ts";
+import { ancestors, DnsSyntaxError, normalDomain, normalHost } from "../protocol/dns/index.ts";
+import { isUniqueViolation, type Db, type Events } from "../store/index.ts";
+import { zoneErrors } from "./errors.ts";
+import type { ZoneTables } from "./tables.ts";
+import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
+import { createZoneAccounts, ZONE_DELETED } from "./zone-accounts.ts";
+import { countZones, deleteZone, insertZone, listZones, updateZone, zoneById, zoneIdsOf, zonesByName, type ZoneQuery } from "./zones-table.ts";
+
+export interface ZoneList {
+  /** Throws badName, publicSuffix, zoneExists, othersZone, unsupportedType. */
+  create(request: { account: string; name: string; type?: ZoneType | undefined }): Promise<Zone>;
+  /** Throws noZone. */
+  get(id: string): Promise<Zone>;
+  find(id: string): Promise<Zone | undefined>;
+  /** The zone of this name; with `enclosing`, the nearest one that the name is in. */
+  byName(name: string, options?: { enclosing?: boolean }): Promise<Zone | undefined>;
+  list(query: ZoneQuery, page: PageRequest): Promise<Page<Zone>>;
+  /** At most `limit` of an account, by name. */
+  idsOf(account: string, limit: number): Promise<string[]>;
+  /** Absent things stay. Throws noZone, unsupportedType, badVanity. */
+  update(id: string, change: ZoneChange): Promise<Zone>;
+  /** Whether its name servers were found at its registrar. */
+  setStatus(id: string, status: ZoneStatus): Promise<Zone>;
+  /** With its records. Throws noZone. Others hear of it by the event ZONE_DELETED. */
+  delete(id: string): Promise<void>;
+  /** For AccountContents. */
+  count(account: string): Promise<number>;
+}
+
+export interface ZoneChange {
+  paused?: boolean | undefined;
+  type?: ZoneType | undefined;
+  vanityNameServers?: string[] | undefined;
+}
+
+export interface ZoneListParts {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  events: Events;
+  nameServers: readonly string[];
+  /** What a new zone is: "pending" where something will look at its delegation and call setStatus. */
+  firstStatus: ZoneStatus;
+}
+
+/** Second-level names below which the registries of countries sell domains: co.uk, com.au. No list of public suffixes, only its most common shape. */
+const PUBLIC_SUFFIX = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
+/** Registries that do sell domains at those names. */
+const SOLD_DIRECTLY = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
+const MAX_VANITY = 10;
+
+export function createZoneList({ db, clock, ids, events, nameServers, firstStatus }: ZoneListParts): ZoneList & { account: (zone: string) => Promise<string | undefined>; close(): void } {
+  const tables = db.tables<ZoneTables>();
+  const find = zoneById(tables);
+  const accounts = createZoneAccounts({ read: async (id) => (await find(id))?.account, events });
+
+  async function get(id: string): Promise<Zone> {
+    const zone = await find(id);
+    if (zone === undefined) throw zoneErrors.noZone({ id });
+    return zone;
+  }
+
+  const change = (id: string, alter: (zone: Zone) => Partial<Zone>) =>
+    db.transaction<ZoneTables, Zone>(async (tx) => {
+      const zone = await zoneById(tx)(id);
+      if (zone === undefined) throw zoneErrors.noZone({ id });
+      const next = { ...zone, ...alter(zone), modifiedAt: clock.now() };
+      await updateZone(tx, next);
+      return next;
+    });
+
+  return {
+    get,
+    find,
+    async create({ account, name: given, type = "full" }) {
+      const name = domainName(given);
+      checkType(type);
+      const now = clock.now();
+      const zone: Zone = {
+        id: ids.hex(), account, name, type, status: firstStatus, paused: false, nameServers: [...nameServers], vanityNameServers: [],
+        verificationKey: type === "partial" ? `${randomInt(10 ** 9)}-${randomInt(10 ** 9)}` : null,
+        createdAt: now, modifiedAt: now, activatedAt: firstStatus === "active" ? now : null, serial: Math.floor(now / 1000),
+      };
+      try {
+        await db.transaction<ZoneTables, void>(async (tx) => {
+          for (const other of await zonesByName(tx, [name, ...ancestors(name)])) {
+            if (other.name === name) throw zoneErrors.zoneExists({ name });
+            // Else somebody could take the mail of a name in another's domain.
+            if (other.account !== account) throw zoneErrors.othersZone({ name, zone: other.name });
+          }
+          await insertZone(tx, zone);
+        });
+      } catch (err) {
+        throw isUniqueViolation(err) ? zoneErrors.zoneExists({ name }, { cause: err }) : err;
+      }
+      return zone;
+    },
+    async byName(name, { enclosing = false } = {}) {
+      const found = await zonesByName(tables, enclosing ? [name, ...ancestors(name)] : [name]);
+      return found.sort((a, b) => b.name.length - a.name.length)[0];
+    },
+    list: (query, page) => listZones(tables, query, page),
+    idsOf: (account, limit) => zoneIdsOf(tables, account, limit),
+    count: (account) => countZones(tables, account),
+    async update(id, { paused, type, vanityNameServers }) {
+      if (type !== undefined) checkType(type);
+      const vanity = vanityNameServers && checkVanity(vanityNameServers);
+      return change(id, () => ({ ...(paused !== undefined && { paused }), ...(type !== undefined && { type }), ...(vanity && { vanityNameServers: vanity }) }));
+    },
+    setStatus: (id, status) => change(id, ({ activatedAt }) => ({ status, activatedAt: status === "active" ? clock.now() : activatedAt })),
+    async delete(id) {
+      const gone = await db.transaction<ZoneTables, boolean>((tx) => deleteZone(tx, id));
+      accounts.forget(id);
+      if (!gone) throw zoneErrors.noZone({ id });
+      events.publish(ZONE_DELETED, id);
+    },
+    account: accounts.find,
+    close: accounts.close,
+  };
+}
+
+function domainName(given: string): string {
+  let name: string;
+  try {
+    name = normalDomain(given);
+  } catch (err) {
+    if (err instanceof DnsSyntaxError) throw zoneErrors.badName({ reason: err.message }, { cause: err });
+    throw err;
+  }
+  if (PUBLIC_SUFFIX.test(name) && !SOLD_DIRECTLY.test(name)) throw zoneErrors.publicSuffix({ name });
+  return name;
+}
+
+function checkType(type: ZoneType): void {
+  if (type !== "full" && type !== "partial") throw zoneErrors.unsupportedType({ type });
+}
+
+function checkVanity(hosts: string[]): string[] {
+  if (hosts.length > MAX_VANITY) throw zoneErrors.badVanity({ host: hosts[MAX_VANITY], reason: `at most ${MAX_VANITY} are taken` });
+  return hosts.map((host) => {
+    try {
+      return normalHost(host);
+    } catch (err) {
+      throw zoneErrors.badVanity({ host, reason: messageOf(err) }, { cause: err });
+    }
+  });
+}

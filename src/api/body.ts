@@ -32,11 +32,21 @@ export async function readJson(request: Request, limit: number): Promise<unknown
 
 export async function readForm(request: Request, limit: number): Promise<FormData> {
   const type = request.headers.get("content-type") ?? "";
-  if (!/^multipart\/form-data/i.test(type)) throw apiErrors.badMultipart({ reason: `the content type is ${type === "" ? "absent" : JSON.stringify(type)}` });
-  const bytes = await readBounded(request, limit);
+  // Before the body is read: what is no form is refused at once.
+  checkForm(type);
+  return parseForm(await readBounded(request, limit), type);
+}
+
+/** Throws badMultipart, also for a content type that is none of a form. */
+export async function parseForm(bytes: Uint8Array, type: string): Promise<FormData> {
+  checkForm(type);
   try {
     return await new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { "content-type": type } }).formData();
   } catch (cause) {
     throw apiErrors.badMultipart({ reason: messageOf(cause) }, { cause });
   }
+}
+
+function checkForm(type: string): void {
+  if (!/^multipart\/form-data/i.test(type)) throw apiErrors.badMultipart({ reason: `the content type is ${type === "" ? "absent" : JSON.stringify(type)}` });
 }

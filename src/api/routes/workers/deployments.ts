@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { workerErrors } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import { named, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
@@ -15,9 +15,11 @@ const request = z.object({
 
 /** Which versions are live: the newest deployment. */
 export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  route({ id: "worker-deployments-list-deployments", method: "get", path: `${SCRIPT}/deployments`, summary: "List Deployments", ...reading, query: z.object(pageQuery({ perPage: 100 })), result: z.object({ deployments: z.array(deploymentShape) }) }, async ({ params, query }) => {
-    const { items } = await scripts.deployments(...named(params), pageRequest(query));
-    return answer({ deployments: items.map(shownDeployment) });
+  // wrangler reads `deployments`, the SDK pages through `items` until there are none.
+  route({ id: "worker-deployments-list-deployments", method: "get", path: `${SCRIPT}/deployments`, summary: "List Deployments", ...reading, query: z.object(pageQuery({ perPage: 100 })), result: z.object({ deployments: z.array(deploymentShape), items: z.array(deploymentShape) }) }, async ({ params, query }) => {
+    const page = pageRequest(query);
+    const { result, info } = pageAnswer(await scripts.deployments(...named(params), page), page, shownDeployment);
+    return answer({ deployments: result, items: result }, { info: info! });
   }),
 
   route({ id: "worker-deployments-create-deployment", method: "post", path: `${SCRIPT}/deployments`, summary: "Create Deployment", ...writing, query: z.object({ force: z.string().optional() }), body: request, result: deploymentShape }, async (call) => {

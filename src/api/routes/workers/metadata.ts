@@ -42,17 +42,11 @@ const settingsPatch = z.object({ ...settingFields, ...versionFields, ...notOffer
 export type UploadMetadata = z.infer<typeof uploadMetadata>;
 export type SettingsPatch = z.infer<typeof settingsPatch>;
 
-/** JSON of a part. Throws badMetadata with every field that is wrong, notOffered. */
-export const readUploadMetadata = (text: string, part = "metadata"): UploadMetadata => refuseNotOffered(readPart(uploadMetadata, text, part));
-export const readSettingsPatch = (text: string, part = "settings"): SettingsPatch => refuseNotOffered(readPart(settingsPatch, text, part));
+/** Throws badMetadata with every field that is wrong, notOffered. */
+export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata => refuseNotOffered(check(uploadMetadata, value, part));
+export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch => refuseNotOffered(check(settingsPatch, value, part));
 
-function readPart<Fields>(schema: z.ZodType<Fields>, text: string, part: string): Fields {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw workerRouteErrors.badMetadata({ part, reason: `it is no JSON (${(cause as Error).message})`, fix: "Send one JSON object." }, { cause });
-  }
+function check<Fields>(schema: z.ZodType<Fields>, value: unknown, part: string): Fields {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.slice(0, 20).map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));

@@ -26,14 +26,14 @@ export const notOfferedRoutes = (): Route[] => [
   refusal({ id: "worker-script-update-create-assets-upload-session", method: "post", path: `${SCRIPT}/assets-upload-session`, summary: "Create Assets Upload Session" }, "Static assets", "Serve the files from the worker, from KV or from R2."),
 
   // Clients that have no routes in their configuration replace the list by an empty one.
-  route({ id: "worker-script-put-routes", method: "put", path: `${SCRIPT}/routes`, summary: "Replace the routes of a Worker", ...writing, body: z.array(z.unknown()), result: z.array(z.never()) }, async ({ body }) => {
+  route({ id: "worker-script-put-routes", method: "put", path: `${SCRIPT}/routes`, summary: "Replace the routes of a Worker", ...writing, body: z.array(z.unknown()), result: z.array(z.unknown()).max(0) }, async ({ body }) => {
     if (body.length > 0) throw workerRouteErrors.notOffered({ what: "Routes", fix: ADDRESS });
     return answer([]);
   }),
 ];
 
 const emptyList = (id: string, path: string, summary: string, access: typeof reading | typeof readingRoutes): Route =>
-  route({ id, method: "get", path, summary, ...access, query: z.object({ ...pageQuery({ perPage: 20 }), page: z.coerce.number().int().min(0).default(1) }), result: z.array(z.never()) }, async ({ query }) => pageAnswer({ items: [], total: 0 }, pageRequest(query), (item) => item));
+  route({ id, method: "get", path, summary, ...access, query: z.object({ ...pageQuery({ perPage: 20 }), page: z.coerce.number().int().min(0).default(1) }), result: z.array(z.unknown()).max(0) }, async ({ query }) => pageAnswer({ items: [], total: 0 }, pageRequest(query), (item) => item));
 
 const refusal = (operation: { id: string; method: "post" | "put"; path: string; summary: string; tag?: string; permission?: typeof writing.permission | typeof writingRoutes.permission }, what: string, fix: string): Route =>
   route({ ...writing, ...operation }, async () => {

@@ -1,21 +1,36 @@
 import { UserError } from "../../../kernel/index.ts";
 import { workerErrors, type Upload } from "../../../workers/index.ts";
+import { parseForm } from "../../body.ts";
 import type { Call } from "../../operation.ts";
 import { UPLOAD_BYTES } from "./common.ts";
 import { isScriptType, readScriptBody, readUploadForm, type Main, type UploadOptions } from "./upload-form.ts";
 
 /** The upload in the body of a request: a form, or a script alone. Throws scriptTooLarge, badMultipart and what readUploadForm throws. */
 export async function receiveUpload(call: Call, options: UploadOptions = {}): Promise<Upload> {
+  const bytes = await bytesOf(call);
   const contentType = call.request.headers.get("content-type") ?? "";
+  const formType = formTypeOf(contentType, bytes);
+  if (formType === undefined && isScriptType(contentType)) return readScriptBody(bytes, contentType);
   const main = options.main ?? mainFromHeaders(call.request.headers);
+  return readUploadForm(await parseForm(bytes, formType ?? contentType), { ...options, ...(main !== undefined && { main }) });
+}
+
+async function bytesOf(call: Call): Promise<Uint8Array> {
   try {
-    if (isScriptType(contentType)) return readScriptBody(await call.bytes(), contentType);
-    return await readUploadForm(await call.form(), { ...options, ...(main !== undefined && { main }) });
+    return await call.bytes();
   } catch (thrown) {
     // Its own code is what makes clients say which dependencies are large.
     if (thrown instanceof UserError && thrown.kind === "bodyTooLarge") throw workerErrors.scriptTooLarge({ limit: `${UPLOAD_BYTES / 1024 / 1024} MiB`, size: "more" }, { cause: thrown });
     throw thrown;
   }
+}
+
+/** The SDK sends forms as `application/javascript` and so without their boundary; the form itself begins with it, as no script can. */
+function formTypeOf(contentType: string, bytes: Uint8Array): string | undefined {
+  if (/;\s*boundary=/i.test(contentType)) return contentType;
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 200)).toString("latin1");
+  const boundary = /^--([\w'()+,./:=?-]{1,70})\r\nContent-Disposition: *form-data/i.exec(start)?.[1];
+  return boundary === undefined ? undefined : `multipart/form-data; boundary="${boundary}"`;
 }
 
 /** The content endpoints take the main part's name in a header instead of metadata. */

@@ -21,7 +21,7 @@ const workerShape = z.object({
   observability: z.record(z.string(), z.unknown()),
   subdomain: z.object({ enabled: z.boolean(), previews_enabled: z.boolean(), url: z.string().optional() }),
   tail_consumers: z.array(z.object({ name: z.string() })),
-  references: z.record(z.string(), z.array(z.never())),
+  references: z.record(z.string(), z.array(z.unknown()).max(0)),
 });
 
 const fields = {

@@ -25,7 +25,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
 
   // What would break if the worker went away. Nothing here binds to workers.
   route({ id: "worker-get-references", method: "get", path: `${SCRIPT}/references`, summary: "List what refers to a Worker", ...reading, result: z.record(z.string(), z.unknown()) }, async () => answer({ services: { incoming: [], outgoing: [], pages_function: false }, durable_objects: [], dispatch_outbounds: [] })),
-  route({ id: "worker-list-tail-producers", method: "get", path: `${WORKERS}/tails/by-consumer/{consumer_name}`, summary: "List Workers whose logs a Worker consumes", ...reading, result: z.array(z.never()) }, async () => answer([])),
+  route({ id: "worker-list-tail-producers", method: "get", path: `${WORKERS}/tails/by-consumer/{consumer_name}`, summary: "List Workers whose logs a Worker consumes", ...reading, result: z.array(z.unknown()).max(0) }, async () => answer([])),
 ];
 
 function shownEnvironment(script: Script) {

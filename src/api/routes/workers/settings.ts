@@ -4,9 +4,9 @@ import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
 import { ENVIRONMENT, named, needScript, needService, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
+import { parse, partOf } from "./form-part.ts";
 import { readSettingsPatch, settingsPartOf, versionPartOf, type SettingsPatch } from "./metadata.ts";
 import { scriptSettingsShape, settingsShape, shownScriptSettings, shownSettings } from "./shapes.ts";
-import { partText } from "./upload-form.ts";
 
 const PART = "settings";
 /** Fields that make a new version. */
@@ -79,8 +79,8 @@ async function change(scripts: Scripts, { account, name, latest }: Script, patch
 
 /** A form with a part `settings`, or its JSON as the whole body. */
 async function readPatch(call: Call): Promise<SettingsPatch> {
-  if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? "")) return readSettingsPatch(Buffer.from(await call.bytes()).toString(), "body");
-  const text = await partText(await call.form(), PART);
-  if (text === undefined) throw workerRouteErrors.metadataMissing({ part: PART });
-  return readSettingsPatch(text);
+  if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? "")) return readSettingsPatch(parse(Buffer.from(await call.bytes()).toString(), "body"), "body");
+  const sent = await partOf(await call.form(), PART);
+  if (sent === undefined) throw workerRouteErrors.metadataMissing({ part: PART });
+  return readSettingsPatch(sent);
 }

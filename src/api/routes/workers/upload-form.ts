@@ -1,11 +1,12 @@
 import type { Upload, UploadedModule } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
+import { isPartOf, partOf } from "./form-part.ts";
 import { mediaTypeOf, readModule } from "./modules.ts";
 import { readUploadMetadata, settingsPartOf, versionPartOf, type UploadMetadata } from "./metadata.ts";
 
 const METADATA = "metadata";
-/** The SDK sends all modules under this name and tells them apart by their file names; wrangler and curl name each part. */
-const NAMELESS = /^files(\[\d*\])?$/;
+/** The SDK sends modules below this name, with or without a name of their own; wrangler and curl name each part. */
+const BELOW_FILES = /^files(?:\[(.*)\])?$/s;
 
 /** The part that is the worker. */
 export interface Main {
@@ -24,7 +25,10 @@ export interface UploadOptions {
 
 /** Modules and metadata of an upload form. Throws workerRouteErrors; what is in the modules and whether the bindings' targets exist is not asked here. */
 export async function readUploadForm(form: FormData, { inheritStrictly = false, main: given }: UploadOptions = {}): Promise<Upload> {
-  const metadata = readUploadMetadata((await metadataText(form)) ?? missing(given));
+  const sent = await partOf(form, METADATA);
+  // A form whose main module is named in a header has nothing else to say.
+  if (sent === undefined && given === undefined) throw workerRouteErrors.metadataMissing({ part: METADATA });
+  const metadata = readUploadMetadata(sent ?? {});
   const main = given ?? mainOf(metadata);
   const parts = await modulesOf(form, main);
   const { bindings, modules } = main.format === "modules" ? { bindings: metadata.bindings ?? [], modules: parts } : withBlobs(metadata, parts);
@@ -43,20 +47,6 @@ export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
 
 export const isScriptType = (contentType: string): boolean => /^(application|text)\/javascript(\+module)?$/.test(mediaTypeOf(contentType));
 
-/** Text of the one part of this name, sent as a field or as a file. Undefined: there is none. */
-export async function partText(form: FormData, name: string): Promise<string | undefined> {
-  const parts = form.getAll(name);
-  if (parts.length > 1) throw workerRouteErrors.badMetadata({ part: name, reason: "it is there more than once", fix: "Send it once." });
-  return typeof parts[0] === "object" ? await parts[0].text() : parts[0];
-}
-
-const metadataText = (form: FormData) => partText(form, METADATA);
-
-function missing(main: UploadOptions["main"]): string {
-  if (main !== undefined) return "{}";
-  throw workerRouteErrors.metadataMissing({ part: METADATA });
-}
-
 function mainOf({ main_module, body_part }: UploadMetadata): Main {
   if (typeof main_module === "string" && typeof body_part === "string") {
     throw workerRouteErrors.badMetadata({ part: METADATA, reason: "it names both a main_module and a body_part", fix: "Name main_module for ES modules, body_part for a script in service-worker format." });
@@ -69,13 +59,20 @@ function mainOf({ main_module, body_part }: UploadMetadata): Main {
 async function modulesOf(form: FormData, main: Main): Promise<UploadedModule[]> {
   const modules: UploadedModule[] = [];
   for (const [part, content] of form) {
-    if (part === METADATA) continue;
+    if (isPartOf(part, METADATA)) continue;
     const isFile = typeof content === "object";
-    const name = NAMELESS.test(part) && isFile && content.name !== "" ? content.name : part;
+    const name = moduleName(part, isFile ? content.name : "");
     const bytes = isFile ? new Uint8Array(await content.arrayBuffer()) : Buffer.from(content);
     modules.push(readModule(name, isFile ? content.type : "", bytes, name === main.name ? MAIN_KIND[main.format] : undefined));
   }
   return modules;
+}
+
+function moduleName(part: string, file: string): string {
+  const below = BELOW_FILES.exec(part);
+  if (below === null) return part;
+  const own = below[1] ?? "";
+  return own === "" || (/^\d+$/.test(own) && file !== "") ? file || part : own;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { answer, route, type Route } from "../../operation.ts";
+import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import { isOn, named, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type WorkerRoutesDeps } from "./common.ts";
@@ -13,8 +13,8 @@ const DEPLOYABLE = 100;
 export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route({ id: "worker-versions-list-versions", method: "get", path: `${SCRIPT}/versions`, summary: "List Versions", ...reading, query: z.object({ deployable: z.string().optional(), ...pageQuery({ perPage: DEPLOYABLE }) }), result: z.object({ items: z.array(versionItemShape) }) }, async ({ params, query }) => {
     const page = isOn(query.deployable) && query.page === 1 ? { page: 1, perPage: Math.max(DEPLOYABLE, query.per_page) } : pageRequest(query);
-    const { items, total } = await scripts.versions(...named(params), page);
-    return answer({ items: items.map(shownVersionItem) }, { info: { page: page.page, per_page: page.perPage, count: items.length, total_count: total, total_pages: Math.ceil(total / page.perPage) } });
+    const { result, info } = pageAnswer(await scripts.versions(...named(params), page), page, shownVersionItem);
+    return answer({ items: result }, { info: info! });
   }),
 
   route({ id: "worker-versions-upload-version", method: "post", path: `${SCRIPT}/versions`, summary: "Upload Version", ...writing, query: z.object({ bindings_inherit: z.string().optional() }), maxBytes: UPLOAD_BYTES, result: versionShape }, async (call) => {

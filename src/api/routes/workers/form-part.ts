@@ -1,0 +1,87 @@
+import { workerRouteErrors } from "./errors.ts";
+
+/** Where text that looks like a number or a flag is one: everything else in metadata is text. */
+const TYPED = new Set(["limits", "observability", "logpush", "keep_assets", "cache_options"]);
+const MAX_DEPTH = 10;
+
+type Branch = Map<string, Node>;
+type Node = string | Node[] | Branch;
+
+/** Whether a field of a form belongs to this part: it is the part, or a branch of it. */
+export const isPartOf = (field: string, part: string): boolean => field === part || field.startsWith(`${part}[`);
+
+/**
+ * The value of a part: its JSON, sent as a field or as a file, or the branches `part[name][]` that the SDK makes of an object.
+ * Undefined: there is none. Throws badMetadata.
+ */
+export async function partOf(form: FormData, part: string): Promise<unknown> {
+  const whole = form.getAll(part);
+  if (whole.length > 1) throw workerRouteErrors.badMetadata({ part, reason: "it is there more than once", fix: "Send it once." });
+  if (whole.length === 1) return parse(typeof whole[0] === "object" ? await whole[0].text() : whole[0]!, part);
+  const root: Branch = new Map();
+  for (const [field, value] of form) {
+    if (!field.startsWith(`${part}[`)) continue;
+    const path = [...field.slice(part.length).matchAll(/\[([^\]]*)\]/g)].map(([, name]) => name!);
+    if (typeof value !== "string" || path.length > MAX_DEPTH || path[0] === "") throw workerRouteErrors.badMetadata({ part, reason: `${JSON.stringify(field.slice(0, 100))} is no field of it`, fix: `Send ${part} as one part that holds JSON.` });
+    put(root, path, value);
+  }
+  return root.size === 0 ? undefined : plain(root);
+}
+
+export function parse(text: string, part: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw workerRouteErrors.badMetadata({ part, reason: `it is no JSON (${(cause as Error).message})`, fix: "Send one JSON object." }, { cause });
+  }
+}
+
+/** `[]` is the next element of a list. An object in a list goes on until one of its fields would be there twice: the wire has no other sign. */
+function put(branch: Branch, path: string[], value: string): void {
+  const [name = "", ...rest] = path;
+  if (rest.length === 0) {
+    branch.set(name, value);
+  } else if (rest[0] === "") {
+    putIntoList(under(branch, name, (): Node[] => []), rest.slice(1), value);
+  } else {
+    put(under(branch, name, (): Branch => new Map()), rest, value);
+  }
+}
+
+function putIntoList(list: Node[], path: string[], value: string): void {
+  const last = list.at(-1);
+  if (path.length === 0) {
+    list.push(value);
+  } else if (last instanceof Map && !isTaken(last, path)) {
+    put(last, path, value);
+  } else {
+    const next: Branch = new Map();
+    list.push(next);
+    put(next, path, value);
+  }
+}
+
+function isTaken(branch: Branch, [name = "", ...rest]: string[]): boolean {
+  const there = branch.get(name);
+  if (there === undefined || rest[0] === "") return false;
+  return rest.length === 0 || !(there instanceof Map) || isTaken(there, rest);
+}
+
+/** What is there under a name; a text that stands in the way is replaced, so that the checks that follow see a field of the wrong kind. */
+function under<Kind extends Node>(branch: Branch, name: string, make: () => Kind): Kind {
+  const there = branch.get(name);
+  const fresh = make();
+  if (there !== undefined && typeof there === "object" && Array.isArray(there) === Array.isArray(fresh)) return there as Kind;
+  branch.set(name, fresh);
+  return fresh;
+}
+
+const plain = (branch: Branch): Record<string, unknown> => Object.fromEntries([...branch].map(([name, node]) => [name, valueOf(node, TYPED.has(name))]));
+
+function valueOf(node: Node, typed: boolean): unknown {
+  if (Array.isArray(node)) return node.map((each) => valueOf(each, typed));
+  if (node instanceof Map) return Object.fromEntries([...node].map(([name, each]) => [name, valueOf(each, typed)]));
+  if (!typed) return node;
+  if (node === "true" || node === "false") return node === "true";
+  return /^-?\d+(\.\d+)?$/.test(node) ? Number(node) : node;
+}

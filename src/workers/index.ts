@@ -23,3 +23,4 @@ export { scriptsMigrations } from "./scripts/schema.ts";
 export { createLiveWorkers, type LiveOptions } from "./live/live.ts";
 export { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./live/limits.ts";
 export { createSchedules, type Schedules, type SchedulesOptions } from "./schedules/schedules.ts";
+export * from "./tails/index.ts";

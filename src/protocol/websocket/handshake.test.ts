@@ -12,7 +12,7 @@ test("a handshake is recognised, with the protocols it offers in their order", (
   assert.doesNotMatch(acceptance(headers["sec-websocket-key"]), /Protocol:|Extensions/);
 });
 
-const REFUSED: [string, object, number][] = [
+const REFUSED: [string, Record<string, string | undefined>, number][] = [
   ["POST", headers, 405],
   ["GET", { ...headers, connection: "keep-alive" }, 426],
   ["GET", { ...headers, upgrade: "h2c" }, 426],

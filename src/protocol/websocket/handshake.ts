@@ -17,7 +17,7 @@ const refusal = (status: 400 | 405 | 426, reason: string, headers: Record<string
 export function readHandshake({ method, headers }: { method?: string | undefined; headers: IncomingHttpHeaders }): Handshake {
   if (method !== "GET") return refusal(405, "a WebSocket is opened with GET", { Allow: "GET" });
   if (headers.upgrade?.toLowerCase() !== "websocket" || !listOf(headers.connection).some((token) => token.toLowerCase() === "upgrade")) {
-    return refusal(426, "this is a WebSocket", { Upgrade: "websocket", Connection: "Upgrade" });
+    return refusal(426, "this is a WebSocket", { Upgrade: "websocket", Connection: "Upgrade, close" });
   }
   if (headers["sec-websocket-version"] !== "13") return refusal(426, "the version of the protocol is 13", { "Sec-WebSocket-Version": "13" });
   const key = headers["sec-websocket-key"] ?? "";

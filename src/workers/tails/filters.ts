@@ -1,0 +1,117 @@
+import { isIP } from "node:net";
+import { tailErrors } from "./errors.ts";
+import type { Trace } from "./trace.ts";
+
+/** A filter of `POST …/tails`; a record passes when it passes all of them. */
+export type TailFilter =
+  | { outcome: string[] }
+  /** Above 0, at most 1. */
+  | { sampling_rate: number }
+  /** Of a request; what is no request does not pass. */
+  | { method: string[] }
+  /** The request has the header, with `query` somewhere in its value. Secret headers have no value to find. */
+  | { header: { key: string; query?: string } }
+  | { client_ip: string[] }
+  /** Somewhere in what was logged or thrown. */
+  | { query: string }
+  | { scriptVersion: string };
+
+const MOST_FILTERS = 20;
+const LONGEST_LIST = 100;
+const LONGEST_TEXT = 1000;
+
+const refuse = (reason: string) => tailErrors.badFilter({ reason });
+
+/** Checks what a client sent. `clientIp` is what it calls "self". Throws badFilter. */
+export function parseFilters(given: unknown, clientIp: string | undefined): TailFilter[] {
+  if (given === undefined || given === null) return [];
+  if (!Array.isArray(given)) throw refuse("filters is a list");
+  const filters = given.flatMap((filter: unknown) => {
+    if (!isObject(filter)) throw refuse(`a filter is an object, not ${JSON.stringify(filter)}`);
+    return Object.entries(filter).map(([name, value]) => parseFilter(name, value, clientIp));
+  });
+  if (filters.length > MOST_FILTERS) throw refuse(`there are more than ${MOST_FILTERS} of them`);
+  return filters;
+}
+
+function parseFilter(name: string, value: unknown, clientIp: string | undefined): TailFilter {
+  switch (name) {
+    case "outcome":
+      return { outcome: texts(name, value) };
+    case "method":
+      return { method: texts(name, value).map((method) => method.toUpperCase()) };
+    case "sampling_rate":
+      if (typeof value !== "number" || !(value > 0 && value <= 1)) throw refuse("sampling_rate is a number above 0, at most 1");
+      return { sampling_rate: value };
+    case "header":
+      return { header: parseHeader(value) };
+    case "client_ip":
+      return { client_ip: texts(name, value).map((address) => parseAddress(address, clientIp)) };
+    case "query":
+      return { query: textOf(name, value) };
+    case "scriptVersion":
+      return { scriptVersion: textOf(name, value) };
+    default:
+      throw refuse(`there is no filter ${JSON.stringify(name.slice(0, 100))}`);
+  }
+}
+
+function parseHeader(value: unknown): { key: string; query?: string } {
+  if (!isObject(value)) throw refuse("header is an object of key and query");
+  const { key, query } = value;
+  return { key: textOf("header.key", key).toLowerCase(), ...(query !== undefined && query !== null && { query: textOf("header.query", query) }) };
+}
+
+function parseAddress(address: string, clientIp: string | undefined): string {
+  const meant = address === "self" ? clientIp : address;
+  if (meant === undefined || isIP(meant) === 0) throw refuse(`${JSON.stringify(address)} is not an address`);
+  return plain(meant);
+}
+
+function textOf(name: string, value: unknown): string {
+  if (typeof value !== "string" || value === "" || value.length > LONGEST_TEXT) throw refuse(`${name} is a text of 1 to ${LONGEST_TEXT} characters`);
+  return value;
+}
+
+function texts(name: string, value: unknown): string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > LONGEST_LIST) throw refuse(`${name} is a list of 1 to ${LONGEST_LIST} texts`);
+  return value.map((each) => textOf(name, each));
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+export type Passes = (trace: Trace) => boolean;
+
+/** `random` is 0 to 1 and decides about sampling, last: only what passes otherwise is a part of the sample. */
+export function compileFilters(filters: readonly TailFilter[], random: () => number): Passes {
+  const exact: Passes[] = [];
+  let rate = 1;
+  for (const filter of filters) {
+    if ("sampling_rate" in filter) rate *= filter.sampling_rate;
+    else exact.push(compile(filter));
+  }
+  return (trace) => exact.every((passes) => passes(trace)) && (rate === 1 || random() < rate);
+}
+
+function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): Passes {
+  if ("outcome" in filter) return ({ outcome }) => filter.outcome.includes(outcome);
+  if ("method" in filter) return (trace) => filter.method.includes(requestOf(trace)?.method.toUpperCase() ?? "");
+  if ("scriptVersion" in filter) return ({ scriptVersion }) => scriptVersion.id === filter.scriptVersion;
+  if ("query" in filter) return (trace) => textsOf(trace).some((text) => text.includes(filter.query));
+  if ("client_ip" in filter) return (trace) => filter.client_ip.includes(plain(requestOf(trace)?.headers["cf-connecting-ip"] ?? ""));
+  const { key, query = "" } = filter.header;
+  return (trace) => {
+    const headers = requestOf(trace)?.headers ?? {};
+    return Object.hasOwn(headers, key) && headers[key]!.includes(query);
+  };
+}
+
+const requestOf = ({ event }: Trace) => (event !== null && "request" in event ? event.request : undefined);
+
+const textsOf = ({ logs, exceptions }: Trace): string[] => [
+  ...logs.flatMap(({ message }) => message.map((part) => (typeof part === "string" ? part : (JSON.stringify(part) ?? "undefined")))),
+  ...exceptions.map(({ name, message }) => `${name}: ${message}`),
+];
+
+/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2), as a socket that listens on both families sees it. */
+const plain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, "").toLowerCase();

@@ -1,0 +1,94 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { TailLimits } from "./limits.ts";
+import type { RecordRow, TailsTable } from "./tails-table.ts";
+
+/** Takes records to the process that holds their reader: through a table, in batches. */
+export interface RecordBuffer {
+  add(tail: { id: string; script: string }, text: string): void;
+  /** Resolves when what was added has been written. */
+  flush(): Promise<void>;
+}
+
+export interface RecordBufferOptions {
+  table: Pick<TailsTable, "addRecords">;
+  /** Called for each tail that has records waiting. */
+  announce(tail: string): void;
+  notice(script: string, lost: number): string;
+  clock: Clock;
+  log: Log;
+  /** Tells this process apart from others. */
+  node: string;
+  limits: Pick<TailLimits, "bufferMs" | "bufferRecords" | "bufferBytes">;
+}
+
+const BATCH = 100;
+/** What waits to be written: a database that is slower than the workers must not cost memory. */
+const MAX_PENDING = 1000;
+const MAX_PENDING_BYTES = 4 * 1024 * 1024;
+/** Tails of which losses are remembered. */
+const MAX_LOSSES = 1000;
+
+export function createRecordBuffer({ table, announce, notice, clock, log, node, limits }: RecordBufferOptions): RecordBuffer {
+  let pending: { script: string; row: RecordRow }[] = [];
+  let pendingBytes = 0;
+  /** Of the present minute: with the sweep of what is older, this bounds the table. */
+  let window = { start: -Infinity, records: 0, bytes: 0 };
+  let counter = 0;
+  let writing: Promise<void> | undefined;
+  const lost = new Map<string, { script: string; count: number }>();
+
+  function hasRoom(bytes: number): boolean {
+    if (clock.now() - window.start >= limits.bufferMs) window = { start: clock.now(), records: 0, bytes: 0 };
+    return pending.length < MAX_PENDING && pendingBytes + bytes <= MAX_PENDING_BYTES && window.records < limits.bufferRecords && window.bytes + bytes <= limits.bufferBytes;
+  }
+
+  function put(tail: string, script: string, record: string) {
+    pending.push({ script, row: { tail_id: tail, at: clock.now(), node, n: counter++, record } });
+    pendingBytes += record.length;
+    window.records++;
+    window.bytes += record.length;
+  }
+
+  function lose(id: string, script: string) {
+    if (lost.size >= MAX_LOSSES) lost.clear();
+    lost.set(id, { script, count: (lost.get(id)?.count ?? 0) + 1 });
+  }
+
+  /** Where records are missing, the one that says so goes before the next that is kept. */
+  function tellLoss(id: string) {
+    const loss = lost.get(id);
+    if (loss === undefined) return;
+    lost.delete(id);
+    put(id, loss.script, notice(loss.script, loss.count));
+  }
+
+  async function writeAll(): Promise<void> {
+    // What is added in this turn of the loop goes together.
+    await Promise.resolve();
+    while (pending.length > 0) {
+      const batch = pending.slice(0, BATCH);
+      try {
+        await table.addRecords(batch.map(({ row }) => row));
+        for (const tail of new Set(batch.map(({ row }) => row.tail_id))) announce(tail);
+      } catch (err) {
+        log.warn({ err, records: batch.length }, "records of tails could not be passed on");
+        for (const { script, row } of batch) lose(row.tail_id, script);
+      }
+      pending = pending.slice(batch.length);
+      for (const { row } of batch) pendingBytes -= row.record.length;
+    }
+    writing = undefined;
+  }
+
+  return {
+    add({ id, script }, text) {
+      if (!hasRoom(text.length)) return lose(id, script);
+      tellLoss(id);
+      put(id, script, text);
+      writing ??= writeAll();
+    },
+    async flush() {
+      await writing;
+    },
+  };
+}

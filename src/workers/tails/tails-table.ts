@@ -1,0 +1,137 @@
+import { sql } from "kysely";
+import type { Db, Migration } from "../../store/index.ts";
+
+interface TailTables {
+  tails: {
+    /** 32 hex digits that nobody can guess: whoever knows them may read. */
+    id: string;
+    account_id: string;
+    script: string;
+    /** JSON. */
+    filters: string;
+    /** Epoch milliseconds, as all times here. */
+    created_at: number;
+    expires_at: number;
+    /** When its reader was last there. */
+    seen_at: number;
+  };
+  /** Records on their way to the process that holds the reader. In the order of at, node, n. */
+  tail_records: {
+    tail_id: string;
+    at: number;
+    /** Tells apart the processes that write. */
+    node: string;
+    n: number;
+    record: string;
+  };
+}
+
+export const tailMigrations: Migration[] = [
+  {
+    name: "workers-tails-001",
+    async up(db, types) {
+      const text = sql.raw(types.keyText);
+      await db.schema.createTable("tails")
+        .addColumn("id", text, (column) => column.primaryKey())
+        .addColumn("account_id", text, (column) => column.notNull())
+        .addColumn("script", text, (column) => column.notNull())
+        .addColumn("filters", "text", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("expires_at", "bigint", (column) => column.notNull())
+        .addColumn("seen_at", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex("tails_script").on("tails").columns(["account_id", "script", "created_at", "id"]).execute();
+      await db.schema.createIndex("tails_expiry").on("tails").columns(["expires_at", "id"]).execute();
+      await db.schema.createTable("tail_records")
+        .addColumn("tail_id", text, (column) => column.notNull())
+        .addColumn("at", "bigint", (column) => column.notNull())
+        .addColumn("node", text, (column) => column.notNull())
+        .addColumn("n", "bigint", (column) => column.notNull())
+        .addColumn("record", "text", (column) => column.notNull())
+        .addPrimaryKeyConstraint("tail_records_key", ["tail_id", "at", "node", "n"])
+        .execute();
+      await db.schema.createIndex("tail_records_age").on("tail_records").column("at").execute();
+    },
+  },
+];
+
+export interface TailRow {
+  id: string;
+  account: string;
+  script: string;
+  filters: string;
+  createdAt: number;
+  expiresAt: number;
+  seenAt: number;
+}
+
+export type RecordRow = TailTables["tail_records"];
+
+/** No server has this many: a query without a bound has none. */
+const MOST_TAILS = 100_000;
+
+export function createTailsTable(db: Db) {
+  const tables = db.tables<TailTables>();
+
+  return {
+    /** Adds a tail unless the script has `limit` that were seen after `staleBefore`; those that were not make room. */
+    add: (row: TailRow, { limit, now, staleBefore }: { limit: number; now: number; staleBefore: number }): Promise<boolean> =>
+      db.transaction<TailTables, boolean>(async (tx) => {
+        const others = await tx.selectFrom("tails").selectAll().where("account_id", "=", row.account).where("script", "=", row.script).execute();
+        const gone = others.filter(({ expires_at, seen_at }) => expires_at <= now || seen_at < staleBefore);
+        if (others.length - gone.length >= limit) return false;
+        if (others.length >= limit) await tx.deleteFrom("tails").where("id", "in", gone.map(({ id }) => id)).execute();
+        const { account, createdAt, expiresAt, seenAt, ...rest } = row;
+        await tx.insertInto("tails").values({ ...rest, account_id: account, created_at: createdAt, expires_at: expiresAt, seen_at: seenAt }).execute();
+        return true;
+      }),
+    /** Newest first. */
+    async list(account: string, script: string, now: number): Promise<TailRow[]> {
+      const rows = await tables.selectFrom("tails").selectAll().where("account_id", "=", account).where("script", "=", script).where("expires_at", ">", now)
+        .orderBy("created_at", "desc").orderBy("id", "desc").limit(MOST_TAILS).execute();
+      return rows.map(fromRow);
+    },
+    async all(now: number): Promise<TailRow[]> {
+      return (await tables.selectFrom("tails").selectAll().where("expires_at", ">", now).limit(MOST_TAILS).execute()).map(fromRow);
+    },
+    /** Notes that these are read. Those that are not among the answer are no more. */
+    async seen(ids: readonly string[], { now, expiresAt }: { now: number; expiresAt: number }): Promise<TailRow[]> {
+      if (ids.length === 0) return [];
+      const { rows } = await db.write(tables.updateTable("tails").set({ seen_at: now, expires_at: expiresAt }).where("id", "in", ids).where("expires_at", ">", now).returningAll());
+      return rows.map(fromRow);
+    },
+    async remove(account: string, script: string, id: string | undefined): Promise<number> {
+      let query = tables.deleteFrom("tails").where("account_id", "=", account).where("script", "=", script);
+      if (id !== undefined) query = query.where("id", "=", id);
+      return (await db.write(query)).affected;
+    },
+    async removeExpired(now: number): Promise<number> {
+      return (await db.write(tables.deleteFrom("tails").where("expires_at", "<=", now))).affected;
+    },
+    async addRecords(records: RecordRow[]): Promise<void> {
+      await db.write(tables.insertInto("tail_records").values(records));
+    },
+    /** Takes the first `limit` records of a tail out of the table, in order. */
+    async takeRecords(tail: string, limit: number): Promise<string[]> {
+      const { rows } = await db.write(
+        tables.deleteFrom("tail_records")
+          .where("tail_id", "=", tail)
+          .where(({ eb, refTuple, selectFrom }) =>
+            eb(refTuple("at", "node", "n"), "in", selectFrom("tail_records").select(["at", "node", "n"]).where("tail_id", "=", tail).orderBy("at").orderBy("node").orderBy("n").limit(limit).$asTuple("at", "node", "n")))
+          .returningAll(),
+      );
+      return rows.toSorted((a, b) => a.at - b.at || compare(a.node, b.node) || a.n - b.n).map(({ record }) => record);
+    },
+    async removeRecords(before: number): Promise<void> {
+      await db.write(tables.deleteFrom("tail_records").where("at", "<", before));
+    },
+  };
+}
+
+export type TailsTable = ReturnType<typeof createTailsTable>;
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+const fromRow = ({ id, account_id, script, filters, created_at, expires_at, seen_at }: TailTables["tails"]): TailRow => ({
+  id, script, filters, account: account_id, createdAt: created_at, expiresAt: expires_at, seenAt: seen_at,
+});

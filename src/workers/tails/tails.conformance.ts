@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { createLocalEvents, openPostgresEvents, type Db, type Events } from "../../store/index.ts";
+import type { TailLimits } from "./limits.ts";
+import { createTails } from "./tails.ts";
+import { tailMigrations } from "./tails-table.ts";
+import { ACCOUNT, fakeReader, fakeRuntime, logOf } from "./tails.testing.ts";
+
+const SCRIPT = "mailer";
+
+/** What tails promise on every database, within one process and over several. */
+export function tailsConformance(engine: TestEngine): void {
+  /** As many processes as asked for, on one database. Time stands still until it is moved. */
+  async function open(t: TestContext, { processes = 1, limits = {} }: { processes?: number; limits?: Partial<TailLimits> } = {}) {
+    const { db, another, where } = await engine.open(t, tailMigrations);
+    const clock = createManualClock(1_800_000_000_000);
+    const local = createLocalEvents({ log: silentLog });
+    const opened: { close(): Promise<void> }[] = [local];
+    // After the databases are opened, so that it is closed before them.
+    const ends: { db: Db; events: Events }[] = [];
+    for (let i = 0; i < processes; i++) {
+      const events = "url" in where ? await openPostgresEvents({ url: where.url, clock: systemClock, log: silentLog }) : local;
+      if (events !== local) opened.push(events);
+      ends.push({ db: i === 0 || "path" in where ? db : await another(), events });
+    }
+    const nodes = ends.map((end) => {
+      const tails = createTails({ ...end, clock, ids: randomIds, log: silentLog, limits });
+      const runtime = fakeRuntime();
+      tails.watch(runtime);
+      return { tails, runtime };
+    });
+    // A scope ends in the order of its registration: the engine's databases would be gone by then.
+    const close = async () => {
+      for (const { tails } of nodes) await tails.close();
+      for (const each of opened) await each.close();
+    };
+    return { nodes, clock, db, close };
+  }
+
+  /** Runs a test on open tails and closes them before their database goes. */
+  const tailsTest = (name: string, options: Parameters<typeof open>[1], run: (parts: Awaited<ReturnType<typeof open>>) => Promise<void>) =>
+    test(name, async (t) => {
+      const parts = await open(t, options);
+      try {
+        await run(parts);
+      } finally {
+        await parts.close();
+      }
+    });
+
+  tailsTest("a reader gets what its script does and its filters let through, at once", {}, async ({ nodes: [node] }) => {
+    const { tails, runtime } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, { filters: [{ outcome: ["exception"] }] });
+    const reader = fakeReader();
+    await tails.read(id, reader.connection);
+    runtime.tell();
+    runtime.tell({ outcome: "exception", exception: { name: "Error", message: "one" } });
+    runtime.tell({ outcome: "exception", script: "other" });
+    runtime.tell({ outcome: "exception", account: "b".repeat(32) });
+    assert.deepEqual(reader.traces.map(({ outcome, scriptName, exceptions }) => [outcome, scriptName, exceptions[0]?.message]), [["exception", SCRIPT, "one"]]);
+  });
+
+  tailsTest("what happens between the start of a tail and its reader is not lost", {}, async ({ nodes: [node] }) => {
+    const { tails, runtime } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+    for (let i = 0; i < 250; i++) runtime.tell({ logs: logOf(i) });
+    const reader = fakeReader();
+    await tails.read(id, reader.connection);
+    await reader.got(250);
+    assert.deepEqual(reader.logged(), Array.from({ length: 250 }, (_, i) => i));
+  });
+
+  tailsTest("what runs in another process arrives, in order", { processes: 3 }, async ({ nodes }) => {
+    const [api, one, two] = nodes as [typeof nodes[0], typeof nodes[0], typeof nodes[0]];
+    const { id } = await api.tails.create(ACCOUNT, SCRIPT, { filters: [{ query: "yes" }] });
+    const reader = fakeReader();
+    await api.tails.read(id, reader.connection);
+    // The others hear of it when they hear of it.
+    await Promise.all([one, two].map(({ tails }) => tails.beat()));
+    for (let i = 0; i < 120; i++) {
+      one.runtime.tell({ logs: logOf("yes", "one", i) });
+      two.runtime.tell({ logs: logOf(i % 2 === 0 ? "yes" : "no", "two", i) });
+    }
+    await reader.got(180);
+    const of = (name: string) => reader.traces.map(({ logs }) => logs[0]!.message).filter(([, who]) => who === name).map(([, , i]) => i);
+    assert.deepEqual(of("one"), Array.from({ length: 120 }, (_, i) => i));
+    assert.deepEqual(of("two"), Array.from({ length: 60 }, (_, i) => 2 * i));
+  });
+
+  tailsTest("an ended tail closes its reader, wherever that is; its records go nowhere", { processes: 2 }, async ({ nodes }) => {
+    const [api, holder] = nodes as [typeof nodes[0], typeof nodes[0]];
+    const { id } = await api.tails.create(ACCOUNT, SCRIPT, {});
+    const reader = fakeReader();
+    await holder.tails.read(id, reader.connection);
+    assert.equal(await api.tails.delete("b".repeat(32), SCRIPT, id), false);
+    assert.equal(await api.tails.delete(ACCOUNT, "other", id), false);
+    assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), true);
+    await reader.closed();
+    holder.runtime.tell();
+    assert.deepEqual(reader.traces, []);
+    assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), false);
+    assert.equal(await api.tails.read(id, fakeReader().connection), undefined);
+  });
+
+  tailsTest("a deleted worker takes its tails along", {}, async ({ nodes: [node] }) => {
+    const { tails } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+    const other = await tails.create(ACCOUNT, "other", {});
+    const reader = fakeReader();
+    await tails.read(id, reader.connection);
+    await tails.deleteAll(ACCOUNT, SCRIPT);
+    await reader.closed();
+    assert.deepEqual([(await tails.list(ACCOUNT, SCRIPT)).length, (await tails.list(ACCOUNT, "other")).map((tail) => tail.id)], [0, [other.id]]);
+  });
+
+  tailsTest("a tail lives as long as it is read, and some hours without", { limits: { ttlMs: 3600_000 } }, async ({ nodes: [node], clock }) => {
+    const { tails, runtime } = node!;
+    const read = await tails.create(ACCOUNT, SCRIPT, {});
+    const left = await tails.create(ACCOUNT, SCRIPT, {});
+    assert.equal(left.expiresAt.getTime(), clock.now() + 3600_000);
+    const [reader, leaver] = [fakeReader(), fakeReader()];
+    await tails.read(read.id, reader.connection);
+    (await tails.read(left.id, leaver.connection))!.left();
+    for (let minute = 0; minute < 90; minute++) {
+      clock.advance(60_000);
+      await tails.beat();
+    }
+    assert.deepEqual((await tails.list(ACCOUNT, SCRIPT)).map(({ id, expiresAt }) => [id, expiresAt.getTime()]), [[read.id, clock.now() + 3600_000]]);
+    runtime.tell();
+    assert.deepEqual([reader.traces.length, leaver.traces.length], [1, 0]);
+  });
+
+  tailsTest("a reader that missed its heartbeats for too long is closed", { limits: { ttlMs: 3600_000 } }, async ({ nodes: [node], clock }) => {
+    const { tails } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+    const reader = fakeReader();
+    await tails.read(id, reader.connection);
+    clock.advance(3600_000);
+    await tails.beat();
+    await reader.closed();
+    assert.deepEqual(await tails.list(ACCOUNT, SCRIPT), []);
+  });
+
+  tailsTest("a script has ten tails that are read; those that nobody reads make room", {}, async ({ nodes: [node], clock }) => {
+    const { tails } = node!;
+    for (let i = 0; i < 10; i++) await tails.create(ACCOUNT, SCRIPT, {});
+    await assert.rejects(tails.create(ACCOUNT, SCRIPT, {}), { code: 10058 });
+    await tails.create(ACCOUNT, "other", {});
+    const [newest] = await tails.list(ACCOUNT, SCRIPT);
+    await tails.read(newest!.id, fakeReader().connection);
+    clock.advance(150_000);
+    await tails.beat();
+    clock.advance(60_000);
+    const next = await tails.create(ACCOUNT, SCRIPT, {});
+    assert.deepEqual((await tails.list(ACCOUNT, SCRIPT)).map(({ id }) => id), [next.id, newest!.id]);
+  });
+
+  tailsTest("nothing is kept for a tail that nobody reads any more", {}, async ({ nodes: [node], clock, db }) => {
+    const { tails, runtime } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+    const count = async () => (await db.tables<{ tail_records: { tail_id: string } }>().selectFrom("tail_records").selectAll().execute()).length;
+    const told = fakeReader();
+    const other = await tails.create(ACCOUNT, "other", {});
+    runtime.tell();
+    runtime.tell({ script: "other", logs: logOf("there") });
+    await tails.read(other.id, told.connection);
+    // One batch: what came before the other tail's record is in the table as well.
+    await told.got(1);
+    assert.equal(await count(), 1);
+    clock.advance(61_000);
+    await tails.beat();
+    assert.equal(await count(), 0);
+    clock.advance(120_000);
+    runtime.tell();
+    runtime.tell({ script: "other", logs: logOf("read") });
+    await told.got(2);
+    const reader = fakeReader();
+    await tails.read(id, reader.connection);
+    runtime.tell({ logs: logOf("now") });
+    await reader.got(1);
+    assert.deepEqual(reader.logged(), ["now"]);
+  });
+
+  tailsTest("what waits in the table is bounded, and the reader is told what is missing", { limits: { bufferRecords: 5 } }, async ({ nodes: [node], clock }) => {
+    const { tails, runtime } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+    for (let i = 0; i < 12; i++) runtime.tell({ logs: logOf(i) });
+    clock.advance(60_000);
+    runtime.tell({ logs: logOf("later") });
+    const reader = fakeReader();
+    await tails.read(id, reader.connection);
+    await reader.got(7);
+    assert.deepEqual(reader.traces.map(({ event, logs }) => (event !== null && "message" in event ? event.message.slice(0, 14) : logs[0]!.message[0])), [0, 1, 2, 3, 4, "7 records were", "later"]);
+  });
+
+  tailsTest("a reader that takes nothing costs a bounded queue; a new one takes its place", { limits: { queueRecords: 3 } }, async ({ nodes: [node] }) => {
+    const { tails, runtime } = node!;
+    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+    const slow = fakeReader();
+    slow.block(true);
+    const reading = await tails.read(id, slow.connection);
+    for (let i = 0; i < 10; i++) runtime.tell({ logs: logOf(i) });
+    assert.equal(slow.traces.length, 1);
+    slow.block(false);
+    reading!.drained();
+    assert.deepEqual([slow.logged(), slow.traces.at(-1)!.event], [[0, 1, 2, 3], { type: "overload", message: "6 records were left out here: they came faster than they were read. A filter or a sampling rate lets fewer through." }]);
+    const next = fakeReader();
+    await tails.read(id, next.connection);
+    await slow.closed();
+    reading!.left();
+    runtime.tell();
+    assert.deepEqual([slow.traces.length, next.traces.length], [5, 1]);
+  });
+
+  tailsTest("readers of one process are bounded", { limits: { readers: 1 } }, async ({ nodes: [node] }) => {
+    const { tails } = node!;
+    const [one, two] = [await tails.create(ACCOUNT, SCRIPT, {}), await tails.create(ACCOUNT, SCRIPT, {})];
+    const reading = await tails.read(one.id, fakeReader().connection);
+    await assert.rejects(tails.read(two.id, fakeReader().connection), { code: 10013 });
+    reading!.left();
+    assert.notEqual(await tails.read(two.id, fakeReader().connection), undefined);
+  });
+}

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { tailsConformance } from "./tails.conformance.ts";
+
+onEveryDatabase(tailsConformance);

@@ -1,0 +1,181 @@
+import { messageOf, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { Db, Events } from "../../store/index.ts";
+import type { Invocation } from "../runtime/port.ts";
+import { tailErrors } from "./errors.ts";
+import { compileFilters, parseFilters, type Passes, type TailFilter } from "./filters.ts";
+import { TAIL_LIMITS, type TailLimits } from "./limits.ts";
+import type { ReaderConnection, Tail, TailReader, Tails } from "./port.ts";
+import { createReaderQueue, type ReaderQueue } from "./reader-queue.ts";
+import { createRecordBuffer } from "./record-buffer.ts";
+import { createReload } from "./reload.ts";
+import { createTailsTable, type TailRow } from "./tails-table.ts";
+import { lossTrace, traceOf } from "./trace.ts";
+
+export interface TailsOptions {
+  db: Db;
+  events: Events;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** 0 to 1, for sampling. */
+  random?: () => number;
+  limits?: Partial<TailLimits>;
+}
+
+/** Says that a tail came, went or is read. */
+const TAILS = "tails";
+/** Says that records wait for the tail it names. */
+const RECORDS = "tail-records";
+const TAKE = 100;
+/** Beyond this a record is left out: workerd bounds what one invocation may log to a quarter of it. */
+const LONGEST_RECORD = 1024 * 1024;
+
+interface KnownTail extends TailRow {
+  passes: Passes;
+}
+
+interface Reader {
+  queue: ReaderQueue;
+  connection: ReaderConnection;
+  /** Fetches what waits in the table; calls while it runs make it look once more. */
+  take(): Promise<void>;
+}
+
+export function createTails({ db, events, clock, ids, log, random = Math.random, limits: given = {} }: TailsOptions): Tails {
+  const limits = { ...TAIL_LIMITS, ...given };
+  const table = createTailsTable(db);
+  /** Of this process, by tail. */
+  const readers = new Map<string, Reader>();
+  /** By account and script. What is not in here costs a look-up and nothing else. */
+  let tailed = new Map<string, KnownTail[]>();
+  let closed = false;
+
+  const notice = (script: string, lost: number) => JSON.stringify(lossTrace(script, lost, clock.now()));
+  const buffer = createRecordBuffer({ table, announce: (tail) => events.publish(RECORDS, tail), notice, clock, log, node: ids.token(6), limits });
+
+  const reload = createReload(async () => {
+    const known = new Map([...tailed.values()].flat().map((tail) => [tail.id, tail]));
+    const rows = closed ? [] : await table.all(clock.now());
+    tailed = Map.groupBy(rows.map((row): KnownTail => ({ ...row, passes: known.get(row.id)?.passes ?? compileFilters(JSON.parse(row.filters) as TailFilter[], random) })), ({ account, script }) => keyOf(account, script));
+    const there = new Set(rows.map(({ id }) => id));
+    for (const id of readers.keys()) if (!there.has(id)) end(id);
+  });
+  const reloadSoon = () => void reload().catch((err: unknown) => log.warn({ err }, `tails could not be looked up: ${messageOf(err)}`));
+
+  function end(id: string) {
+    const reader = readers.get(id);
+    readers.delete(id);
+    reader?.connection.close();
+  }
+
+  /** Tells every process, and waits for this one. */
+  async function changed(): Promise<void> {
+    events.publish(TAILS, "changed");
+    await reload();
+  }
+
+  function onInvocation(invocation: Invocation) {
+    const { account, script } = invocation;
+    const tails = account === undefined ? undefined : tailed.get(keyOf(account, script));
+    if (tails === undefined) return;
+    const trace = traceOf(invocation);
+    let text: string | undefined;
+    for (const tail of tails) {
+      const reader = readers.get(tail.id);
+      const awaited = reader !== undefined || clock.now() - tail.seenAt < limits.staleMs;
+      if (!awaited || tail.expiresAt <= clock.now() || !tail.passes(trace)) continue;
+      text ??= recordOf(trace);
+      if (reader !== undefined) reader.queue.push(text);
+      else buffer.add(tail, text);
+    }
+  }
+
+  function recordOf(trace: ReturnType<typeof traceOf>): string {
+    const text = JSON.stringify(trace);
+    return text.length <= LONGEST_RECORD ? text : notice(trace.scriptName, 1);
+  }
+
+  function createReader(row: TailRow, connection: ReaderConnection): Reader {
+    const queue = createReaderQueue({ write: (text) => connection.write(text), notice: (lost) => notice(row.script, lost), maxRecords: limits.queueRecords, maxBytes: limits.queueBytes });
+    const take = createReload(async () => {
+      for (;;) {
+        const records = await table.takeRecords(row.id, TAKE);
+        for (const record of records) queue.push(record);
+        if (records.length < TAKE || closed) return;
+      }
+    });
+    return { queue, connection, take };
+  }
+
+  const takeSoon = ({ take }: Reader) => void take().catch((err: unknown) => log.warn({ err }, `records of a tail could not be fetched: ${messageOf(err)}`));
+
+  async function beat(): Promise<void> {
+    const now = clock.now();
+    const alive = await table.seen([...readers.keys()], { now, expiresAt: now + limits.ttlMs });
+    const expired = await table.removeExpired(now);
+    await table.removeRecords(now - limits.bufferMs);
+    if (alive.length > 0 || expired > 0) await changed();
+    else await reload();
+  }
+
+  const timer = setInterval(() => {
+    beat().catch((err: unknown) => log.warn({ err }, `tails could not be kept alive: ${messageOf(err)}`));
+  }, limits.heartbeatMs).unref();
+  const unsubscribe = [
+    events.subscribe(TAILS, reloadSoon),
+    events.subscribe(RECORDS, (id) => {
+      for (const [tail, reader] of readers) if (id === "" || id === tail) takeSoon(reader);
+    }),
+  ];
+  reloadSoon();
+
+  return {
+    async create(account, script, { filters, clientIp }) {
+      const now = clock.now();
+      const row: TailRow = { id: ids.hex(), account, script, filters: JSON.stringify(parseFilters(filters, clientIp)), createdAt: now, expiresAt: now + limits.ttlMs, seenAt: now };
+      if (!(await table.add(row, { limit: limits.perScript, now, staleBefore: now - limits.staleMs }))) throw tailErrors.tooManyTails({ script, limit: limits.perScript });
+      await changed();
+      return tailOf(row);
+    },
+    list: async (account, script) => (await table.list(account, script, clock.now())).map(tailOf),
+    async delete(account, script, id) {
+      const removed = await table.remove(account, script, id);
+      if (removed > 0) await changed();
+      return removed > 0;
+    },
+    async deleteAll(account, script) {
+      if ((await table.remove(account, script, undefined)) > 0) await changed();
+    },
+    watch: (runtime) => runtime.onInvocation(onInvocation),
+    async read(id, connection): Promise<TailReader | undefined> {
+      if (readers.size >= limits.readers) throw tailErrors.tooManyReaders({ limit: limits.readers });
+      const now = clock.now();
+      const [row] = await table.seen([id], { now, expiresAt: now + limits.ttlMs });
+      if (row === undefined || closed) return undefined;
+      end(id);
+      const reader = createReader(row, connection);
+      readers.set(id, reader);
+      events.publish(TAILS, "read");
+      takeSoon(reader);
+      return {
+        drained: reader.queue.drained,
+        left() {
+          if (readers.get(id) === reader) readers.delete(id);
+        },
+      };
+    },
+    beat,
+    async close() {
+      closed = true;
+      clearInterval(timer);
+      for (const stop of unsubscribe) stop();
+      for (const id of readers.keys()) end(id);
+      await buffer.flush();
+      await reload().catch(() => {});
+    },
+  };
+}
+
+const keyOf = (account: string, script: string) => `${account}/${script}`;
+
+const tailOf = ({ id, expiresAt }: TailRow): Tail => ({ id, expiresAt: new Date(expiresAt) });

@@ -1,0 +1,101 @@
+import type { Invocation, ThrownException } from "../runtime/port.ts";
+import { redactUrl } from "./redact-url.ts";
+
+/** One record as `trace-v1` has it: a JSON object in a text frame. Clients pass on fields they do not know. */
+export interface Trace {
+  outcome: TraceOutcome;
+  scriptName: string;
+  scriptVersion: { id: string };
+  /** Of what was called, when it was not the default export. */
+  entrypoint?: string;
+  exceptions: { name: string; message: string; stack?: string; timestamp: number }[];
+  logs: { message: unknown[]; level: string; timestamp: number }[];
+  /** Epoch milliseconds, like every timestamp here. */
+  eventTimestamp: number;
+  event: TraceEvent | null;
+  wallTime: number;
+  truncated: false;
+  executionModel: "stateless";
+  diagnosticsChannelEvents: [];
+}
+
+export type TraceOutcome = "ok" | "exception" | "exceededCpu" | "exceededMemory" | "canceled" | "unknown";
+
+export type TraceEvent =
+  | { request: { url: string; method: string; headers: Record<string, string>; cf: Record<string, unknown> }; response?: { status: number } }
+  | { mailFrom: string; rcptTo: string; rawSize: number }
+  | { cron: string; scheduledTime: number }
+  /** Not of the worker but of the tail itself; clients print the message. */
+  | { type: "overload"; message: string };
+
+export function traceOf(invocation: Invocation): Trace {
+  const { outcome, event, startedAt, wallMs, logs, exception, exceptions, script, version } = invocation;
+  const end = startedAt.getTime() + wallMs;
+  return {
+    ...emptyTrace(script, version, startedAt.getTime()),
+    outcome: OUTCOMES[outcome],
+    ...(event.kind === "other" && { entrypoint: event.name }),
+    exceptions: [...(exception === undefined ? [] : [exception]), ...exceptions].map((each) => exceptionOf(each, end)),
+    logs: logs.map(({ message, level, at }) => ({ message, level, timestamp: at.getTime() })),
+    event: eventOf(event),
+    wallTime: wallMs,
+  };
+}
+
+/** Tells a reader what it will not get. */
+export const lossTrace = (script: string, lost: number, at: number): Trace => ({
+  ...emptyTrace(script, "", at),
+  event: { type: "overload", message: `${lost} ${lost === 1 ? "record was" : "records were"} left out here: they came faster than they were read. A filter or a sampling rate lets fewer through.` },
+});
+
+const emptyTrace = (scriptName: string, version: string, eventTimestamp: number): Trace => ({
+  outcome: "ok",
+  scriptName,
+  scriptVersion: { id: version },
+  exceptions: [],
+  logs: [],
+  eventTimestamp,
+  event: null,
+  wallTime: 0,
+  truncated: false,
+  executionModel: "stateless",
+  diagnosticsChannelEvents: [],
+});
+
+/** The wire has no word for wall time; "unknown" is among what clients show as errors, and the exception tells. */
+const OUTCOMES: Record<Invocation["outcome"], TraceOutcome> = {
+  ok: "ok",
+  exception: "exception",
+  exceededCpu: "exceededCpu",
+  exceededMemory: "exceededMemory",
+  exceededWallTime: "unknown",
+  canceled: "canceled",
+};
+
+function eventOf(event: Invocation["event"]): TraceEvent | null {
+  switch (event.kind) {
+    case "email":
+      return { mailFrom: event.from, rcptTo: event.to, rawSize: event.rawSize };
+    case "scheduled":
+      return { cron: event.cron, scheduledTime: event.scheduledTime.getTime() };
+    case "fetch": {
+      const { url, method, headers = {}, cf = {}, status } = event;
+      return { request: { url: redactUrl(absolute(url, headers)), method, headers, cf }, ...(status !== undefined && { response: { status } }) };
+    }
+    case "other":
+      return null;
+  }
+}
+
+function absolute(url: string, headers: Record<string, string>): string {
+  if (!url.startsWith("/")) return url;
+  const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";
+  return `${scheme}://${headers.host ?? "localhost"}${url}`;
+}
+
+/** What a handler threw has ended it, so the end is its time. The first line of a stack repeats the name and message that stand beside it. */
+function exceptionOf({ name, message, stack, at }: ThrownException, end: number): Trace["exceptions"][number] {
+  const head = `${name}: ${message}`;
+  const frames = stack?.startsWith(head) === true ? stack.slice(head.length).replace(/^\n/, "") : stack;
+  return { name, message, ...(frames !== undefined && frames !== "" && { stack: frames }), timestamp: at?.getTime() ?? end };
+}

@@ -38,7 +38,10 @@ test("script settings stay over versions and make none", async (t) => {
   assert.deepEqual(patched, { logpush: false, tags: ["x"], tail_consumers: [{ service: "listener" }], observability: { enabled: true } });
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   assert.deepEqual(await ok("get", `${SCRIPT}/script-settings`), patched);
-  assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 2);
+  const { id } = await ok("post", `${SCRIPT}/versions`, { body: formOf(metadataOf({ tags: ["of a version that is not live"], logpush: true })) });
+  assert.deepEqual(await ok("get", `${SCRIPT}/script-settings`), patched);
+  await ok("post", `${SCRIPT}/deployments`, { body: { versions: [{ version_id: id, percentage: 100 }] } });
+  assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 3);
   assert.deepEqual((await refused("patch", `${SCRIPT}/script-settings`, { body: { tags: "x" } })).slice(0, 2), [400, 10021]);
 
   const environment = `${WORKERS}/services/hello/environments`;
@@ -101,6 +104,7 @@ test("a script that is the whole body is one in service-worker format, and comes
   assert.deepEqual([uploaded.has_modules, uploaded.handlers], [false, ["fetch"]]);
   const { text, headers } = await call("get", SCRIPT);
   assert.deepEqual([text, headers.get("content-type")], [source, "application/javascript"]);
+  assert.equal(headers.get("etag"), `"${uploaded.etag}"`);
   const form = formOf({ body_part: "script" }, {});
   form.set("script", source);
   assert.equal((await ok("put", SCRIPT, { body: form })).entry_point, "script");

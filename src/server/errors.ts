@@ -8,6 +8,12 @@ export const serverErrors = defineErrors("server", {
     message: "Another Reelpost server (process {pid}) is using the data directory {directory}.",
     fix: "Stop it, or give this one a directory of its own with `--data-dir`.",
   },
+  dataDirectoryUnusable: {
+    code: "data_directory_unusable",
+    http: 500,
+    message: "The data directory {directory} cannot be used: {reason}.",
+    fix: "Name a folder that this user may write to, with `--data-dir` or REELPOST_DATA_DIR.",
+  },
   openToOthers: {
     code: "open_to_others",
     http: 400,

@@ -10,3 +10,11 @@ export function parseRoles(words: readonly string[] | undefined): ReadonlySet<Ro
   for (const word of words) if (!(ROLES as readonly string[]).includes(word)) throw serverErrors.unknownRole({ role: JSON.stringify(word), roles: ROLES.join(", ") });
   return new Set(words as Role[]);
 }
+
+/**
+ * With a database of its own a process is alone: where it has no API nobody ever deploys, where it runs no workers nobody ever meets
+ * what was deployed. Throws rolesApart.
+ */
+export function refuseApart(roles: ReadonlySet<Role>): void {
+  if (!roles.has("api") || !roles.has("workers")) throw serverErrors.rolesApart({ roles: [...roles].join(", ") });
+}

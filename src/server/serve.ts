@@ -1,13 +1,12 @@
-import { mkdirSync } from "node:fs";
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, randomIds, systemClock } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { createSmtpListener } from "../mail/index.ts";
 import type { Basics } from "./compose.ts";
-import { lockDataDirectory } from "./data-lock.ts";
+import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { refuseUnprepared } from "./open-to-others.ts";
-import { parseRoles } from "./roles.ts";
+import { parseRoles, refuseApart } from "./roles.ts";
 import { createServeHttp, createUrls } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
 import { openRooms } from "./serve-rooms.ts";
@@ -23,13 +22,14 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   const { settings, warnings } = await readSettings({ cwd, env, ...(file !== undefined && { file }), ...(overrides !== undefined && { overrides }) });
   const { http: httpAt, smtp: smtpAt, api: { token, account_name: accountName, email }, data_dir: dataDir } = settings;
   const roles = parseRoles(options.roles);
+  if (settings.database.url === "") refuseApart(roles);
   const log = options.log ?? createLog({ level: settings.log.level });
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
   const graceMs = limits?.graceMs ?? GRACE_MS;
   const listening = { timeoutMs: graceMs + 5000 };
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    openDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
     const rooms = await openRooms(settings, roles, limits, basics);

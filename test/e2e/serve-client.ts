@@ -1,0 +1,144 @@
+import { request as httpRequest, type Agent, type IncomingHttpHeaders } from "node:http";
+import { text } from "node:stream/consumers";
+import { createTransport } from "nodemailer";
+import { silentLog } from "../../src/kernel/index.ts";
+import { startServe, type ServeOptions, type ServeServer } from "../../src/server/index.ts";
+import { temporaryFolder } from "../support/serve.ts";
+
+export interface Scope {
+  after(stop: () => Promise<void>): void;
+}
+
+/** A server as clients see it, in this process or in one of its own. */
+export interface Target {
+  url: string;
+  api?: string | undefined;
+  account?: { id: string } | undefined;
+  smtp?: { host: string; port: number } | undefined;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // oxlint-disable-next-line no-explicit-any
+  body: any;
+}
+
+export interface CallOptions {
+  body?: unknown;
+  headers?: Record<string, string>;
+  token?: string;
+}
+
+export interface Api {
+  readonly account: string;
+  /** `path` is below /client/v4, or below the account when it does not begin with a slash. Forms, texts and octets go as they are, the rest as JSON. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** The result of what must succeed. */
+  ok(method: string, path: string, options?: CallOptions): Promise<Answer["body"]>;
+  /** Status and code of what must fail. */
+  refused(method: string, path: string, options?: CallOptions): Promise<[status: number, code: number]>;
+  /** Uploads, deploys and opens a worker. */
+  deploy(name: string, source: string, metadata?: Record<string, unknown>): Promise<Answer["body"]>;
+}
+
+/** The raw API, as any program speaks it that has only fetch. */
+export function createApi(target: Target, token: string): Api {
+  const account = target.account!.id;
+  const api: Api = {
+    account,
+    async call(method, path, { body, headers = {}, token: other = token } = {}) {
+      const plain = body === undefined || body instanceof FormData || typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+      const response = await fetch(`${target.api}${path.startsWith("/") ? path : `/accounts/${account}/${path}`}`, {
+        method: method.toUpperCase(),
+        headers: { authorization: `Bearer ${other}`, ...(!plain && { "content-type": "application/json" }), ...headers },
+        ...(body !== undefined && { body: (plain ? body : JSON.stringify(body)) as RequestInit["body"] }),
+        ...(body instanceof ReadableStream && { duplex: "half" as const }),
+      });
+      const words = await response.text();
+      return { status: response.status, headers: response.headers, body: response.headers.get("content-type")?.startsWith("application/json") ? JSON.parse(words) : words };
+    },
+    async ok(method, path, options) {
+      const { status, body } = await api.call(method, path, options);
+      if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(body)}`);
+      return body.result;
+    },
+    async refused(method, path, options) {
+      const { status, body } = await api.call(method, path, options);
+      if (status < 400) throw new Error(`${method} ${path} succeeded: ${JSON.stringify(body)}`);
+      return [status, body.errors[0].code];
+    },
+    async deploy(name, source, metadata) {
+      const uploaded = await api.ok("put", `workers/scripts/${name}`, { body: formOf(source, metadata) });
+      await api.ok("post", `workers/scripts/${name}/subdomain`, { body: { enabled: true } });
+      return uploaded;
+    },
+  };
+  return api;
+}
+
+/** What an upload sends. */
+export function formOf(source: string, metadata: Record<string, unknown> = {}): FormData {
+  const form = new FormData();
+  form.set("metadata", new Blob([JSON.stringify({ main_module: "index.js", compatibility_date: "2026-10-01", ...metadata })], { type: "application/json" }));
+  form.set("index.js", new Blob([source], { type: "application/javascript+module" }), "index.js");
+  return form;
+}
+
+export interface Asked {
+  status: number;
+  body: string;
+  headers: IncomingHttpHeaders;
+}
+
+export interface AskOptions {
+  /** As a browser sends it; the connection goes to the server all the same. */
+  host?: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  agent?: Agent;
+}
+
+/** One HTTP request, with any Host. */
+export function ask({ url }: Pick<Target, "url">, path: string, { host, method = "GET", headers = {}, body, agent }: AskOptions = {}): Promise<Asked> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    httpRequest({ host: hostname, port, path, method, headers: { ...headers, ...(host !== undefined && { host }) }, ...(agent && { agent }) }, (response) => {
+      text(response).then((words) => resolve({ status: response.statusCode!, body: words, headers: response.headers }), reject);
+    }).on("error", reject).end(body);
+  });
+}
+
+/** Sends a message over SMTP: "250", or code and text of the refusal. */
+export async function sendMail({ smtp }: Pick<Target, "smtp">, to: string | string[], { subject = "Hello", from = "ada@example.com" } = {}): Promise<{ code: number; text: string }> {
+  const transport = createTransport({ host: smtp!.host, port: smtp!.port, secure: false, ignoreTLS: true });
+  try {
+    const { response } = await transport.sendMail({ from, to, subject, text: "Hello" });
+    return { code: Number(response.slice(0, 3)), text: response };
+  } catch (err) {
+    const { responseCode, response, message } = err as { responseCode?: number; response?: string; message: string };
+    if (responseCode === undefined) throw err;
+    return { code: responseCode, text: response ?? message };
+  } finally {
+    transport.close();
+  }
+}
+
+/** 40 characters, as an operator would set it. */
+export const TOKEN = "t0ken-of-the-tests-0123456789-abcdefghij";
+
+/** A platform in this process, on free ports, with checked answers; its first token is TOKEN. */
+export async function servePlatform(t: Scope, { env = {}, ...options }: Partial<ServeOptions> & { dataDir?: string } = {}): Promise<ServeServer> {
+  const { dataDir = await temporaryFolder(t), ...rest } = options;
+  const server = await startServe({
+    cwd: dataDir,
+    version: "0.0.0",
+    log: silentLog,
+    checkAnswers: true,
+    ...rest,
+    env: { REELPOST_DATA_DIR: dataDir, REELPOST_API_TOKEN: TOKEN, REELPOST_API_RATE_LIMIT: "0", REELPOST_HTTP_PORT: "0", REELPOST_SMTP_PORT: "0", ...env },
+  });
+  t.after(() => server.close());
+  return server;
+}

@@ -15,3 +15,5 @@ export { tokenRoutes } from "./routes/tokens.ts";
 export { userRoutes } from "./routes/user.ts";
 export { workerRoutes } from "./routes/workers/index.ts";
 export { zonesRoutes } from "./routes/zones.ts";
+export { workersTailsRoutes } from "./routes/workers-tails.ts";
+export { createTailSockets, type TailSockets } from "./tail-socket.ts";

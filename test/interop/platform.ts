@@ -1,0 +1,86 @@
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { createTransport } from "nodemailer";
+import { spawnServe, type ServeProcess } from "../support/serve.ts";
+import { createWrangler, credentialsOf, type Wrangler } from "../support/wrangler.ts";
+
+export interface Scope {
+  after(stop: () => Promise<void>): void;
+}
+
+/** What one file's tests start, ended in reverse order. */
+export function createScope(): Scope & { close(): Promise<void> } {
+  const stops: (() => Promise<void>)[] = [];
+  return {
+    after: (stop) => void stops.unshift(stop),
+    async close() {
+      for (const stop of stops.splice(0)) await stop();
+    },
+  };
+}
+
+export interface Heard {
+  status: number;
+  text: string;
+}
+
+/** A server of its own with an empty data directory, and what is known of it from outside. */
+export interface Platform {
+  server: ServeProcess;
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  api: string;
+  token: string;
+  account: string;
+  /** The account's name below the workers domain: the workers are `<name>.<label>.localhost`. */
+  label: string;
+  wrangler(files?: Record<string, string>): Promise<Wrangler>;
+  /** One request of the API, for what clients do not show. Rejects when it fails. */
+  ask<Result>(path: string, init?: RequestInit): Promise<Result>;
+  /** A worker of the account by its path. */
+  visit(worker: string, path?: string, init?: RequestInit): Promise<Heard>;
+  /** The same by its host name, without asking a resolver. */
+  visitHost(worker: string, path?: string): Promise<Heard>;
+  /** One real SMTP message. Rejects as nodemailer does when the server refuses it. */
+  mail(message: { from: string; to: string; subject?: string; body?: string }): Promise<string>;
+}
+
+export async function startPlatform(scope: Scope, env: Record<string, string> = {}): Promise<Platform> {
+  const server = await spawnServe(scope, { env });
+  const { url, smtp } = server.ready;
+  const credentials = credentialsOf(server.ready);
+  const { api, token, account } = credentials;
+
+  async function ask<Result>(path: string, init: RequestInit = {}): Promise<Result> {
+    const response = await fetch(`${api}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) } });
+    const envelope = (await response.json()) as { success: boolean; result: Result };
+    if (!envelope.success) throw new Error(`${init.method ?? "GET"} ${path}: ${response.status} ${JSON.stringify(envelope)}`);
+    return envelope.result;
+  }
+  const { subdomain: label } = await ask<{ subdomain: string }>(`/accounts/${account}/workers/subdomain`);
+
+  return {
+    server, url, api, token, account, label, ask,
+    wrangler: (files) => createWrangler(scope, credentials, files),
+    async visit(worker, path = "/", init) {
+      const response = await fetch(`${url}/workers/${worker}${path}`, init);
+      return { status: response.status, text: await response.text() };
+    },
+    visitHost: (worker, path = "/") =>
+      new Promise((resolve, reject) => {
+        const sent = request(`${url}${path}`, { headers: { host: `${worker}.${label}.localhost` }, agent: false }, (response) => {
+          text(response).then((body) => resolve({ status: response.statusCode ?? 0, text: body }), reject);
+        });
+        sent.on("error", reject).end();
+      }),
+    async mail({ from, to, subject = "hello", body = "text" }) {
+      const transport = createTransport({ ...smtp!, secure: false, ignoreTLS: true, connectionTimeout: 10_000 });
+      try {
+        const { response } = (await transport.sendMail({ envelope: { from, to: [to] }, from, to, subject, text: body })) as { response: string };
+        return response;
+      } finally {
+        transport.close();
+      }
+    },
+  };
+}

@@ -14,8 +14,8 @@ export interface PlatformHttpOptions {
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
-    /** The account whose workers are at /workers/<script>/. */
-    defaultAccount(): Promise<string | undefined>;
+    /** The label of the account whose workers are at /workers/<script>/ too. */
+    defaultLabel(): Promise<string | undefined>;
     /** Below it a host name names a worker: "workers.example.com". */
     domain: string;
   };
@@ -23,6 +23,8 @@ export interface PlatformHttpOptions {
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** Paths of the platform itself: `/healthz`. */
   pages: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
+  /** By the beginning of the path, which ends in a slash; any method. */
+  prefixes?: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
   log: Log;
   /** How long close() waits for requests under way before it cuts them. Default 30 s. */
   graceMs?: number;
@@ -35,7 +37,7 @@ export interface PlatformHttp {
 }
 
 /** The one HTTP port of the platform: the API, the workers' own addresses, and the server's health. */
-export function createPlatformHttp({ api, workers, upgrade, pages, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
   const server = createServer({ ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket" });
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
@@ -43,9 +45,8 @@ export function createPlatformHttp({ api, workers, upgrade, pages, log, graceMs 
 
   async function refOf(destination: Exclude<Destination, { kind: "platform" }>): Promise<ScriptRef | undefined> {
     if (workers === undefined) return undefined;
-    if (destination.kind === "worker") return workers.bySubdomain(destination.label, destination.script);
-    const account = await workers.defaultAccount();
-    return account === undefined ? undefined : { account, script: destination.script };
+    const label = destination.kind === "worker" ? destination.label : await workers.defaultLabel();
+    return label === undefined ? undefined : workers.bySubdomain(label, destination.script);
   }
 
   async function onRequest(request: IncomingMessage, response: ServerResponse) {
@@ -58,6 +59,8 @@ export function createPlatformHttp({ api, workers, upgrade, pages, log, graceMs 
       return;
     }
     if (destination.path.startsWith(`${API_BASE}/`)) return onApi === undefined ? refuse(response, 404, "This process does not serve the API.") : onApi(request, response);
+    const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning));
+    if (prefix !== undefined) return prefixes[prefix]!(request, response);
     const page = pages[destination.path];
     if (page === undefined) return refuse(response, 404, "Not found.");
     if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });

@@ -8,7 +8,10 @@ export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { DEV_EGRESS, SERVE_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
 export { DEFAULT_LIMITS, type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
-export { createD1Databases, createD1Service, d1Limits, type D1Databases, type D1Limits } from "./bindings/d1/index.ts";
+export {
+  createD1Bookmarks, createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, d1Errors, d1Limits, d1Migrations,
+  type D1Database, type D1DatabaseList, type D1Databases, type D1ExportOptions, type D1Limits, type D1Statement, type D1Transfer, type D1Transfers,
+} from "./bindings/d1/index.ts";
 export { createKvService, expiryOf, keyBytes, kvErrors, kvLimits, kvMigrations, type BulkPair, type KvBulk, type KvEntry, type KvNamespace, type KvNamespaces, type KvService, type KvStore } from "./bindings/kv/index.ts";
 export {
   createR2Service, holds as r2ConditionsHold, jurisdictions as r2Jurisdictions, locations as r2Locations, r2Errors, r2Migrations,

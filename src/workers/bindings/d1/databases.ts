@@ -19,6 +19,8 @@ export interface D1Databases {
    * and then has a result for each. Rejects with `d1Errors.sql` for what SQLite refuses.
    */
   query(id: string, statements: D1Statement[], options?: { script?: boolean; signal?: AbortSignal }): Promise<D1QueryResult[]>;
+  /** A script for the API: a text that is one statement may bind values. Resolves with the array of results as JSON, which may be large. Rejects as query() does. */
+  script(id: string, statements: StatementInput[], options: { format: RunOptions["format"]; signal?: AbortSignal }): Promise<Buffer>;
   /** The same with request and answer as the bytes of JSON that the D1 client of workerd exchanges. SQL errors are part of the answer. */
   exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
@@ -90,10 +92,13 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
     exchange,
     async query(id, statements: StatementInput[], { script = false, signal } = {}) {
       const answer = await exchange(id, { format: "ROWS_AND_COLUMNS", script }, Buffer.from(JSON.stringify(statements)), signal);
-      const parsed = JSON.parse(answer.toString()) as { error?: string } | ({ error?: string } & D1QueryResult)[];
-      const failure = Array.isArray(parsed) ? parsed.find(({ error }) => error !== undefined) : parsed;
-      if (failure) throw d1Errors.sql({ text: failure.error });
-      return parsed as D1QueryResult[];
+      return parseAnswer(answer);
+    },
+    async script(id, statements, { format, signal }) {
+      const answer = await exchange(id, { format, script: true, binds: true }, Buffer.from(JSON.stringify(statements)), signal);
+      // Every result ends with its `meta`, a failure with its text: what succeeded is not parsed.
+      if (answer.toString("latin1", answer.length - 3) !== "}}]") parseAnswer(answer);
+      return answer;
     },
     import: (id, { open, size, mark }, { ready, signal } = {}) =>
       hosts.without(fileOf(id), async () => {
@@ -111,4 +116,12 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
       return hosts.close();
     },
   };
+}
+
+/** Throws d1Errors.sql for an answer that is a failure, or has one among its results. */
+function parseAnswer(answer: Buffer): D1QueryResult[] {
+  const parsed = JSON.parse(answer.toString()) as { error?: string } | ({ error?: string } & D1QueryResult)[];
+  const failure = Array.isArray(parsed) ? parsed.find(({ error }) => error !== undefined) : parsed;
+  if (failure) throw d1Errors.sql({ text: failure.error });
+  return parsed as D1QueryResult[];
 }

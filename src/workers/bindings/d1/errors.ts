@@ -14,6 +14,7 @@ export const d1Errors = defineErrors("d1", {
   transferTooLong: { code: 7500, http: 400, message: "The transfer took longer than {transferMs} ms and was stopped.", fix: "Split the file: what was imported of it is undone." },
   tooManyTransfers: { code: 7500, http: 429, message: "More than {limit} files of this database wait to be fetched or imported.", fix: "They are removed within the hour; try again then." },
   transferMissing: { code: 7500, http: 400, message: "There is no {kind} of this database at bookmark {bookmark}.", fix: "Begin it again: what came of it is kept for an hour." },
+  nothingToExport: { code: 7400, http: 400, message: "Neither the schema nor the rows are to be exported.", fix: "Leave out no_schema or no_data." },
   badEtag: { code: 7400, http: 400, message: "The etag is not the MD5 of a file, as 32 hex digits." },
   notUploaded: { code: 7500, http: 400, message: "The file {filename} was not uploaded, or it was imported already.", fix: "Begin again with the action init, and send the file to the upload_url." },
   otherContent: { code: 7500, http: 400, message: "The file that arrived is not the one that was announced: its MD5 is {found}, announced was {announced}.", fix: "Send it again." },

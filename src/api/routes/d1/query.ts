@@ -1,0 +1,29 @@
+import { z } from "@hono/zod-openapi";
+import { d1Limits } from "../../../workers/index.ts";
+import { route, type Call, type Route } from "../../operation.ts";
+import { ONE_DATABASE, openDatabase, type D1RouteParts } from "./databases.ts";
+
+// What a value may be is D1's to say, in its own words.
+const statement = z.object({ sql: z.string(), params: z.array(z.unknown()).nullish() });
+const body = z.union([z.object({ batch: z.array(statement).min(1) }), statement]);
+
+/** SQL over the API. All statements of a call are one transaction, with one result for each. */
+export function queryRoutes(parts: D1RouteParts): Route[] {
+  const shared = { tag: "D1", permission: "D1 Write", method: "post", body, maxBytes: parts.databases?.limits.requestBytes ?? d1Limits.requestBytes, raw: "application/json" } as const;
+
+  async function run({ params, body: asked, request }: Call<unknown, z.output<typeof body>>, format: "ARRAY_OF_OBJECTS" | "ROWS_AND_COLUMNS"): Promise<Response> {
+    const { databases, id } = await openDatabase(parts, params);
+    const statements = ("batch" in asked ? asked.batch : [asked]).map(({ sql, params: values }) => ({ sql, ...(values && { params: values }) }));
+    const results = await databases.script(id, statements, { format, signal: request.signal });
+    // The envelope is written around what the database process wrote: tens of megabytes are neither parsed nor made again.
+    return new Response(Buffer.concat([HEAD, results, TAIL]), { headers: { "content-type": "application/json" } });
+  }
+
+  return [
+    route({ ...shared, id: "d1-query-database", path: `${ONE_DATABASE}/query`, summary: "Query a D1 database; rows are objects" }, (call) => run(call, "ARRAY_OF_OBJECTS")),
+    route({ ...shared, id: "d1-raw-database-query", path: `${ONE_DATABASE}/raw`, summary: "Query a D1 database; rows are arrays" }, (call) => run(call, "ROWS_AND_COLUMNS")),
+  ];
+}
+
+const HEAD = Buffer.from('{"success":true,"errors":[],"messages":[],"result":');
+const TAIL = Buffer.from("}");

@@ -1,0 +1,17 @@
+import { systemClock, type Clock } from "../../../kernel/index.ts";
+import { createD1Bookmarks } from "../../../workers/index.ts";
+import type { Route } from "../../operation.ts";
+import { databaseRoutes, type D1RouteParts } from "./databases.ts";
+import { queryRoutes } from "./query.ts";
+import { timeTravelRoutes } from "./time-travel.ts";
+import { transferRoutes, type D1TransferParts } from "./transfers.ts";
+
+export { createD1TransferHttp, D1_TRANSFERS } from "./transfer-http.ts";
+
+/** D1 below /accounts/{account_id}/d1. */
+export const d1Routes = ({ clock = systemClock, ...parts }: D1RouteParts & D1TransferParts & { clock?: Clock }): Route[] => [
+  ...databaseRoutes(parts),
+  ...queryRoutes(parts),
+  ...transferRoutes(parts),
+  ...timeTravelRoutes({ list: parts.list, clock, bookmarkOf: createD1Bookmarks(clock) }),
+];

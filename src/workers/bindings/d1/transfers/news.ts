@@ -1,0 +1,45 @@
+import type { Clock } from "../../../../kernel/index.ts";
+import type { Events } from "../../../../store/index.ts";
+
+const TOPIC = "d1-transfer";
+/** How often to look again without having heard anything: hints may be lost. */
+const LOOK_MS = 1_000;
+
+/** Tells those who wait for a transfer, in whatever process, that it may have changed. */
+export interface TransferNews {
+  tell(id: string): void;
+  /** `come` settles when there may be news of it, after a second at the latest, and when the signal aborts. */
+  of(id: string, withinMs: number, signal?: AbortSignal): { come: Promise<void>; end(): void };
+  close(): void;
+}
+
+export function createTransferNews(events: Events, clock: Clock): TransferNews {
+  const waiting = new Map<string, Set<() => void>>();
+  const unsubscribe = events.subscribe(TOPIC, (id) => {
+    for (const wake of id === "" ? [...waiting.values()].flatMap((all) => [...all]) : (waiting.get(id) ?? [])) wake();
+  });
+
+  return {
+    tell: (id) => events.publish(TOPIC, id),
+    of(id, withinMs, signal) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const over = new AbortController();
+      const all = waiting.get(id) ?? new Set();
+      waiting.set(id, all.add(resolve));
+      signal?.addEventListener("abort", () => resolve(), { once: true, signal: over.signal });
+      clock.sleep(Math.max(0, Math.min(withinMs, LOOK_MS)), over.signal).then(resolve, () => {});
+      return {
+        come: promise,
+        end() {
+          over.abort();
+          all.delete(resolve);
+          if (all.size === 0) waiting.delete(id);
+        },
+      };
+    },
+    close() {
+      unsubscribe();
+      for (const all of waiting.values()) for (const wake of all) wake();
+    },
+  };
+}

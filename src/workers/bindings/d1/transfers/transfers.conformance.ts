@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { after, before, describe, test } from "node:test";
+import type { TestEngine } from "../../../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog, systemClock, type Clock, type UserError } from "../../../../kernel/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Db, type Jobs, type ObjectStore } from "../../../../store/index.ts";
+import { createD1Databases, type D1Databases } from "../databases.ts";
+import { createD1DatabaseList, type D1DatabaseList } from "../list.ts";
+import { d1Migrations } from "../migrations.ts";
+import { createD1Transfers, type D1Transfers, type Transfer } from "./transfers.ts";
+import type { TransferTables } from "./transfers-table.ts";
+
+const ACCOUNT = "a".repeat(32);
+const md5 = (text: string) => createHash("md5").update(text).digest("hex");
+const bytes = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false });
+const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind), true);
+const WHOLE = { noSchema: false, noData: false, tables: [] };
+
+/** What transfers must be on every database. */
+export function transfersConformance(engine: TestEngine): void {
+  describe("D1 transfers", () => {
+    let db: Db;
+    let objects: ObjectStore;
+    let jobs: Jobs;
+    let clock: Clock & { advance(ms: number): void };
+    let databases: D1Databases;
+    let list: D1DatabaseList;
+    /** The process with the database files. */
+    let owner: D1Transfers;
+    /** One without them. */
+    let front: D1Transfers;
+    const ends: (() => Promise<void>)[] = [];
+
+    before(async () => {
+      const folder = mkdtempSync(join(tmpdir(), "d1-transfers-"));
+      ends.push(async () => rmSync(folder, { recursive: true, force: true }));
+      ({ db } = await engine.open({ after: (end) => ends.push(end) }, [...jobsMigrations, ...d1Migrations]));
+      objects = await openFsObjects({ folder: join(folder, "objects") });
+      const events = createLocalEvents({ log: silentLog });
+      jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
+      clock = createManualClock(Date.now());
+      databases = createD1Databases({ directory: join(folder, "d1"), processes: 1 });
+      list = createD1DatabaseList({ db, databases, clock });
+      const parts = { db, objects, jobs, events, list, clock };
+      owner = createD1Transfers({ ...parts, databases });
+      front = createD1Transfers(parts);
+      ends.push(() => events.close(), () => databases.close(), () => owner.close(), () => front.close());
+    });
+    after(async () => {
+      for (const end of ends.reverse()) await end();
+    });
+
+    let made = 0;
+    const database = async () => (await list.create(ACCOUNT, { name: `db${++made}` })).id;
+    const rowsOf = async (id: string) => (await databases.query(id, [{ sql: "select a from t" }]))[0]!.results.rows;
+    const send = async (id: string, sql: string) => {
+      const { filename, token } = await front.announce(ACCOUNT, id, md5(sql));
+      assert.deepEqual(await front.upload(token, bytes(sql)), { etag: md5(sql) });
+      return { filename, etag: md5(sql), token };
+    };
+    const end = async (id: string, transfer: Transfer) => {
+      let now = transfer;
+      while (now.status === "active") now = await front.follow(now.kind, ACCOUNT, id, now.bookmark);
+      return now;
+    };
+    const kept = async (kind: string) => {
+      const keys: string[] = [];
+      for await (const { key } of objects.list("d1-transfers/")) keys.push(key);
+      return { objects: keys.length, rows: (await db.tables<TransferTables>().selectFrom("d1_transfers").select("id").where("kind", "=", kind).execute()).length };
+    };
+
+    test("are begun in one process and run in that with the files", async () => {
+      const id = await database();
+      const imported = await end(id, await front.import(ACCOUNT, id, await send(id, "create table t(a); insert into t values (1);")));
+      assert.ok(imported.status === "complete" && imported.imported!.statements === 2, JSON.stringify(imported));
+      const exported = await end(id, await front.export(ACCOUNT, id, WHOLE));
+      assert.ok(exported.status === "complete");
+      const { filename, file } = (await front.download(exported.token))!;
+      assert.equal(filename, exported.filename);
+      assert.equal((await file.bytes()).toString(), 'PRAGMA defer_foreign_keys=TRUE;\nCREATE TABLE t(a);\nINSERT INTO "t" ("a") VALUES(1);\n');
+    });
+
+    test("of one file that is begun twice at once, one import comes", async () => {
+      const id = await database();
+      const file = await send(id, "create table if not exists t(a); insert into t values (1);");
+      const begun = await Promise.all([front.import(ACCOUNT, id, file), owner.import(ACCOUNT, id, file)]);
+      assert.equal(begun[0].bookmark, begun[1].bookmark);
+      await end(id, begun[0]);
+      assert.deepEqual(await rowsOf(id), [[1]]);
+      await assert.rejects(front.import(ACCOUNT, id, file), refused("notUploaded"));
+      assert.equal(await front.upload(file.token, bytes("anything")), undefined);
+    });
+
+    test("are an account's and a database's own", async () => {
+      const id = await database();
+      const other = await database();
+      const file = await send(id, "create table t(a)");
+      await assert.rejects(front.import("f".repeat(32), id, file), refused("notUploaded"));
+      await assert.rejects(front.import(ACCOUNT, other, file), refused("notUploaded"));
+      const transfer = await front.import(ACCOUNT, id, file);
+      for (const [kind, account, database] of [["export", ACCOUNT, id], ["import", "f".repeat(32), id], ["import", ACCOUNT, other]] as const) await assert.rejects(front.follow(kind, account, database, transfer.bookmark), refused("transferMissing"));
+      await end(id, transfer);
+    });
+
+    test("a wrong file does not take the place of the right one", async () => {
+      const id = await database();
+      const file = await send(id, "create table t(a); insert into t values ('right');");
+      await assert.rejects(front.upload(file.token, bytes("drop table t")), refused("otherContent"));
+      await front.upload(file.token, bytes("create table t(a); insert into t values ('right');"));
+      await end(id, await front.import(ACCOUNT, id, file));
+      assert.deepEqual(await rowsOf(id), [["right"]]);
+    });
+
+    test("a transfer whose process died before it had a job gets one; one whose job failed is told so", async () => {
+      const id = await database();
+      await databases.query(id, [{ sql: "create table t(a)" }]);
+      const now = clock.now();
+      const row = (more: object) => ({ id: randomIds.hex(), account_id: ACCOUNT, database_id: id, kind: "export", status: "active", token: randomIds.token(), filename: "x.sql", etag: null, object_key: null, size: null, options: JSON.stringify(WHOLE), result: null, error: null, job_id: null, created_at: now, expires_at: now + 1e9, ...more });
+      const insert = (values: ReturnType<typeof row>) => db.tables<TransferTables>().insertInto("d1_transfers").values(values).execute();
+      const orphan = row({});
+      await insert(orphan);
+      assert.equal((await end(id, await front.export(ACCOUNT, id, WHOLE))).status, "complete");
+      const lost = row({ job_id: "0".repeat(32) });
+      await insert(lost);
+      const told = await front.export(ACCOUNT, id, WHOLE);
+      assert.deepEqual([told.status, told.bookmark.endsWith(lost.id)], ["error", true]);
+    });
+
+    test("what nobody fetches goes after an hour", async () => {
+      const id = await database();
+      await send(id, "select 1");
+      const { token } = await front.announce(ACCOUNT, id, md5("never sent"));
+      const exported = await end(id, await front.export(ACCOUNT, id, WHOLE));
+      assert.ok(exported.status === "complete");
+      clock.advance(50 * 60_000);
+      await front.sweep();
+      assert.ok(await front.download(exported.token));
+      clock.advance(20 * 60_000);
+      assert.equal(await front.download(exported.token), undefined);
+      assert.equal(await front.upload(token, bytes("never sent")), undefined);
+      await front.sweep();
+      assert.deepEqual([await kept("export"), await kept("import")], [{ objects: 0, rows: 0 }, { objects: 0, rows: 0 }]);
+    });
+  });
+}

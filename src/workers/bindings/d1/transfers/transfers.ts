@@ -1,0 +1,255 @@
+import { messageOf, randomIds, silentLog, systemClock, UserError, type Clock, type Ids, type Log } from "../../../../kernel/index.ts";
+import type { Db, Events, Job, Jobs, ObjectHandle, ObjectStore } from "../../../../store/index.ts";
+import { createBookmarks } from "../bookmarks.ts";
+import type { D1Databases } from "../databases.ts";
+import { d1Errors } from "../errors.ts";
+import type { D1DatabaseList } from "../list.ts";
+import { d1Limits } from "../limits.ts";
+import type { ExportOptions } from "./export-sql.ts";
+import type { Imported } from "./import-sql.ts";
+import { createTransfersTable, type TransferChange, type TransferRow } from "./transfers-table.ts";
+import { createTransferNews } from "./news.ts";
+
+/**
+ * Files of SQL on their way into databases and out of them: sent to and fetched from URLs of their own, run by jobs that outlive a process, asked for until
+ * they are done. `database` is the id of one that is there. Refusals are UserErrors of `d1Errors`.
+ */
+export interface D1Transfers {
+  /** Most bytes of a file. */
+  readonly maxBytes: number;
+  /** A place for a file with this MD5 (hex). The same again while it was not imported. Throws badEtag, tooManyTransfers. */
+  announce(account: string, database: string, etag: string): Promise<{ filename: string; token: string }>;
+  /** Takes the bytes; resolves with their MD5 when they are on the disk. Undefined: nobody announced them, or too long ago. Throws otherContent, fileTooLarge. */
+  upload(token: string, body: AsyncIterable<Uint8Array>): Promise<{ etag: string } | undefined>;
+  /** Begins to run what was uploaded: all of it or nothing. Throws notUploaded, importing. */
+  import(account: string, database: string, file: { etag: string; filename: string }): Promise<Transfer>;
+  /** Begins an export, or answers the one that is under way with the same options. Throws exporting, tooManyTransfers. */
+  export(account: string, database: string, options: ExportOptions): Promise<Transfer>;
+  /** Waits up to ten seconds for the end of one that is under way. Throws transferMissing. */
+  follow(kind: Transfer["kind"], account: string, database: string, bookmark: string, signal?: AbortSignal): Promise<Transfer>;
+  /** The file of a finished export, for an hour. */
+  download(token: string): Promise<{ filename: string; file: ObjectHandle } | undefined>;
+  /** Removes what nobody fetched. Call it now and then. */
+  sweep(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type Transfer = { kind: "import" | "export"; bookmark: string; filename: string } & (
+  | { status: "active" }
+  | { status: "error"; error: string }
+  | { status: "complete"; token: string; imported?: Imported & { bookmark: string } }
+);
+
+export interface D1TransfersOptions {
+  db: Db;
+  objects: ObjectStore;
+  jobs: Jobs;
+  events: Events;
+  list: Pick<D1DatabaseList, "exists">;
+  /** Where the database files are. Absent: another process has them, and runs the jobs. */
+  databases?: D1Databases;
+  /** How long after the death of a process its transfers are taken up again. Default 30 s. */
+  leaseMs?: number;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+}
+
+const JOB = "d1-transfer";
+const ATTEMPTS = 5;
+const HOUR_MS = 3600_000;
+/** One that is active for this long has lost its job. */
+const STALE_MS = 24 * HOUR_MS;
+const WAIT_MS = 10_000;
+/** Files of a database that wait to be imported, or fetched. */
+const MOST_FILES = 20;
+const BATCH = 100;
+
+export function createD1Transfers({ db, objects, jobs, events, list, databases, leaseMs = 30_000, clock = systemClock, ids = randomIds, log = silentLog }: D1TransfersOptions): D1Transfers {
+  const table = createTransfersTable(db);
+  const news = createTransferNews(events, clock);
+  const bookmarkOf = createBookmarks(clock);
+  const limits = databases?.limits ?? d1Limits;
+  const worker = databases && jobs.work(JOB, { concurrency: 4, leaseMs }, run);
+
+  function newRow(account: string, database: string, kind: TransferRow["kind"], more: Partial<TransferRow>): TransferRow {
+    const now = clock.now();
+    return {
+      id: ids.hex(), account_id: account, database_id: database, kind, status: "waiting", token: ids.token(), filename: "", etag: null, object_key: null, size: null,
+      options: null, result: null, error: null, job_id: null, created_at: now, expires_at: now + HOUR_MS, ...more,
+    };
+  }
+
+  async function begin(row: TransferRow): Promise<TransferRow> {
+    const job = await jobs.enqueue(JOB, { transfer: row.id }, { key: row.id, attempts: ATTEMPTS });
+    await table.change(row.id, ["active"], { job_id: job });
+    return { ...row, status: "active", job_id: job };
+  }
+
+  /** One whose process died before it had a job gets one; one whose job was given up is given up. */
+  async function look(row: TransferRow): Promise<TransferRow> {
+    if (row.status !== "active") return row;
+    if (row.job_id === null) return begin(row);
+    const job = await jobs.get(row.job_id);
+    if (job !== undefined && job.status !== "failed") return row;
+    await finish(row, { status: "error", error: d1Errors.reset().message });
+    return (await table.find(row.id)) ?? row;
+  }
+
+  async function finish({ id }: TransferRow, change: TransferChange): Promise<void> {
+    await table.change(id, ["active"], { ...change, expires_at: clock.now() + HOUR_MS });
+    news.tell(id);
+  }
+
+  async function run(job: Job, { signal }: { signal: AbortSignal }): Promise<void> {
+    const row = await table.find((job.payload as { transfer: string }).transfer);
+    if (row?.status !== "active") return;
+    try {
+      await (row.kind === "import" ? runImport(row, signal) : runExport(row, job, signal));
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      const isOurs = !(thrown instanceof UserError) || thrown.entry.http >= 500;
+      if (isOurs && job.attempt < ATTEMPTS) throw thrown;
+      if (isOurs) log.error({ err: thrown, database: row.database_id }, `d1: an ${row.kind} failed`);
+      await finish(row, { status: "error", error: thrown instanceof UserError ? thrown.message : d1Errors.reset().message });
+    }
+    if (row.kind === "import") await removeFiles(row.id);
+  }
+
+  async function runImport(row: TransferRow, signal: AbortSignal): Promise<void> {
+    const file = await objects.open(row.object_key!);
+    if (!file) throw d1Errors.notUploaded({ filename: row.filename });
+    const sql = { open: () => file.read(), size: file.size, mark: markOf(row) };
+    const imported = await databases!.import(row.database_id, sql, { ready: () => list.exists(row.account_id, row.database_id), signal });
+    await finish(row, { status: "complete", result: JSON.stringify({ ...imported, bookmark: bookmarkOf(row.database_id) }) });
+  }
+
+  async function runExport(row: TransferRow, { attempt }: Job, signal: AbortSignal): Promise<void> {
+    if (!(await list.exists(row.account_id, row.database_id))) throw d1Errors.databaseNotFound({ id: row.database_id });
+    const key = `${folderOf(row.id)}${attempt}-${ids.hex()}`;
+    const { size } = await objects.put(key, databases!.export(row.database_id, JSON.parse(row.options!) as ExportOptions, signal));
+    await finish(row, { status: "complete", object_key: key, size });
+  }
+
+  async function removeFiles(id: string): Promise<void> {
+    for await (const { key } of objects.list(folderOf(id))) await objects.delete([key]);
+  }
+
+  async function removeOne(row: TransferRow): Promise<void> {
+    await removeFiles(row.id);
+    await table.forget(row.id);
+  }
+
+  return {
+    maxBytes: limits.importBytes,
+
+    async announce(account, database, etag) {
+      if (!/^[0-9a-f]{32}$/i.test(etag)) throw d1Errors.badEtag();
+      const md5 = etag.toLowerCase();
+      const known = await table.findUpload(database, md5, ["waiting", "uploaded"]);
+      if (known && (await table.change(known.id, ["waiting", "uploaded"], { expires_at: clock.now() + HOUR_MS })) === true) return known;
+      const row = newRow(account, database, "import", { etag: md5, filename: `${database}-${md5}.sql` });
+      if (!(await table.insert(row, MOST_FILES, ["waiting", "uploaded"]))) throw d1Errors.tooManyTransfers({ limit: MOST_FILES });
+      return row;
+    },
+
+    async upload(token, body) {
+      const row = await table.findByToken(token);
+      if (row?.kind !== "import" || (row.status !== "waiting" && row.status !== "uploaded") || row.expires_at < clock.now()) return undefined;
+      const key = `${folderOf(row.id)}${ids.hex()}`;
+      const { size, digests } = await objects.put(key, body, { maxBytes: limits.importBytes, digests: ["md5"] }).catch((thrown: unknown) => {
+        throw thrown instanceof UserError && thrown.kind === "tooLarge" ? d1Errors.fileTooLarge({ importBytes: limits.importBytes }, { cause: thrown }) : thrown;
+      });
+      const found = digests.md5!;
+      const taken = found === row.etag && (await table.change(row.id, ["waiting", "uploaded"], { status: "uploaded", object_key: key, size, expires_at: clock.now() + HOUR_MS }));
+      if (taken !== true) await objects.delete([key]);
+      else if (row.object_key !== null) await objects.delete([row.object_key]);
+      if (found !== row.etag) throw d1Errors.otherContent({ found, announced: row.etag });
+      return { etag: found };
+    },
+
+    async import(account, database, { etag, filename }) {
+      const md5 = etag.toLowerCase();
+      const row = await table.findUpload(database, md5, ["uploaded", "active"]);
+      if (row?.filename !== filename || row.account_id !== account) throw d1Errors.notUploaded({ filename });
+      if (row.status === "active") return show(await look(row));
+      const outcome = await table.change(row.id, ["uploaded"], { status: "active", expires_at: clock.now() + STALE_MS });
+      if (outcome === "other active") {
+        const other = await table.findActive(database, "import");
+        if (other) await look(other);
+        throw d1Errors.importing();
+      }
+      if (outcome) return show(await begin(row));
+      // Somebody else began it in between.
+      const now = await table.find(row.id);
+      if (now === undefined) throw d1Errors.notUploaded({ filename });
+      return show(await look(now));
+    },
+
+    async export(account, database, options) {
+      const row = newRow(account, database, "export", { status: "active", options: JSON.stringify(options), expires_at: clock.now() + STALE_MS });
+      row.filename = `${database}-${bookmarkAt(row)}.sql`;
+      if (await table.insert(row, MOST_FILES, ["active", "complete"])) return show(await begin(row));
+      const active = await table.findActive(database, "export");
+      if (!active) throw d1Errors.tooManyTransfers({ limit: MOST_FILES });
+      if (active.options !== row.options) throw d1Errors.exporting();
+      return show(await look(active));
+    },
+
+    async follow(kind, account, database, bookmark, signal) {
+      const id = /^(?:[0-9a-f]{8}-){3}([0-9a-f]{32})$/.exec(bookmark)?.[1];
+      const until = clock.now() + WAIT_MS;
+      for (;;) {
+        const change = news.of(id ?? "", until - clock.now(), signal);
+        try {
+          const found = id === undefined ? undefined : await table.find(id);
+          if (found?.kind !== kind || found.account_id !== account || found.database_id !== database) throw d1Errors.transferMissing({ kind, bookmark });
+          const row = await look(found);
+          if (row.status !== "active" || clock.now() >= until || signal?.aborted) return show(row);
+          await change.come;
+        } finally {
+          change.end();
+        }
+      }
+    },
+
+    async download(token) {
+      const row = await table.findByToken(token);
+      if (row?.kind !== "export" || row.status !== "complete" || row.expires_at < clock.now()) return undefined;
+      const file = await objects.open(row.object_key!);
+      return file && { filename: row.filename, file };
+    },
+
+    async sweep() {
+      const now = clock.now();
+      for (const row of await table.stale(now, BATCH)) await finish(row, { status: "error", error: d1Errors.reset().message });
+      for (let rows: TransferRow[]; (rows = await table.expired(now, BATCH)).length > 0; ) {
+        for (const row of rows) await removeOne(row);
+      }
+    },
+
+    async close() {
+      news.close();
+      await worker?.stop({ graceMs: 0 }).catch((err: unknown) => log.warn({ reason: messageOf(err) }, "d1: transfers did not stop"));
+    },
+  };
+}
+
+/** In the form of a bookmark, as clients pass it back; its last group is the transfer's id. */
+const bookmarkAt = ({ id, created_at }: TransferRow) => {
+  const hex = (created_at * 1000).toString(16).padStart(16, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-00000000-${id}`;
+};
+
+/** Of the file in the database it is imported to: not 0, which is that of a new one. */
+const markOf = ({ id }: TransferRow) => Number.parseInt(id.slice(0, 8), 16) & 0x7fff_ffff || 1;
+
+const folderOf = (id: string) => `d1-transfers/${id}/`;
+
+function show(row: TransferRow): Transfer {
+  const { kind, filename, token, status } = row;
+  const base = { kind, filename, bookmark: bookmarkAt(row) };
+  if (status === "error") return { ...base, status, error: row.error! };
+  if (status !== "complete") return { ...base, status: "active" };
+  return { ...base, status, token, ...(row.result !== null && { imported: JSON.parse(row.result) as Imported & { bookmark: string } }) };
+}

@@ -41,7 +41,7 @@ test("--version and help at every level go to stdout and succeed", async (t) => 
   assert.deepEqual(await cli(cwd, "--version", "--json"), { code: 0, stdout: `{"version":"${version}"}\n`, stderr: "" });
   const [bare, asked, word] = await Promise.all([cli(cwd), cli(cwd, "--help"), cli(cwd, "help")]);
   assert.deepEqual([bare.code, asked.stdout, word.stdout], [0, bare.stdout, bare.stdout]);
-  assert.match(bare.stdout, /^Commands\n {2}init {8}make a new worker project\n {2}dev {9}run a worker/m);
+  assert.match(bare.stdout, /^Commands\n {2}init {11}make a new worker project\n {2}dev {12}run a worker/m);
   const [page, other] = await Promise.all([cli(cwd, "types", "-h"), cli(cwd, "help", "types")]);
   assert.equal(other.stdout, page.stdout);
   assert.equal(page.stdout, `Write worker-configuration.d.ts: the type of env.

@@ -10,7 +10,9 @@ import { completionScript } from "./completion-script.ts";
 import { COMMANDS } from "./registry.ts";
 
 const run = async () => 0;
-const grouped: Command[] = [...COMMANDS, ...["secret put", "secret list"].map((name) => defineCommand({ name, summary: "it's", options: { ttl: { type: "number", summary: "x" } }, examples: [], run })), defineCommand({ name: "ghost", summary: "", options: {}, examples: [], hidden: true, run })];
+const ghost = defineCommand({ name: "ghost", summary: "it's hidden", options: {}, examples: [], hidden: true, run });
+const all: Command[] = [...COMMANDS, ghost];
+const heads = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
 
 /** What bash offers for the last word of the line. */
 async function offers(...words: string[]): Promise<string[]> {
@@ -18,7 +20,7 @@ async function offers(...words: string[]): Promise<string[]> {
   try {
     await mkdir(join(cwd, "afolder"));
     const line = words.map((word) => `'${word}'`).join(" ");
-    const script = `${completionScript("bash", grouped)}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _reelpost; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const script = `${completionScript("bash", all)}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _reelpost; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { stdout } = await promisify(execFile)("bash", ["--norc", "-c", script], { cwd });
     return stdout.split("\n").filter((word) => word !== "").sort();
   } finally {
@@ -27,10 +29,12 @@ async function offers(...words: string[]): Promise<string[]> {
 }
 
 test("bash offers commands, options, choices and files", async () => {
-  assert.deepEqual(await offers("reelpost", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "completion", "dev", "init", "secret", "types"].sort());
+  assert.deepEqual(await offers("reelpost", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", ...heads].sort());
   assert.deepEqual(await offers("reelpost", "ty"), ["types"]);
-  assert.deepEqual(await offers("reelpost", "secret", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "list", "put"].sort());
-  assert.deepEqual(await offers("reelpost", "secret", "put", "--t"), ["--ttl"]);
+  assert.deepEqual(await offers("reelpost", "secret", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "bulk", "delete", "list", "put"].sort());
+  assert.deepEqual(await offers("reelpost", "kv", "key", "put", "--tt"), ["--ttl"]);
+  assert.deepEqual(await offers("reelpost", "kv", "na"), ["namespace"]);
+  assert.deepEqual(await offers("reelpost", "tail", "--status", "e"), ["error"]);
   assert.deepEqual(await offers("reelpost", "dev", "--smtp"), ["--smtp-port"]);
   assert.deepEqual(await offers("reelpost", "init", "--template", ""), ["blank", "forwarder", "inbox"]);
   assert.deepEqual(await offers("reelpost", "init", "--template", "=", "in"), ["inbox"]);

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { systemClock } from "../kernel/index.ts";
-import { COMMANDS } from "./registry.ts";
+import { COMMANDS, GROUPS } from "./registry.ts";
 import { runCommandLine } from "./run.ts";
 
 // Two folders up is the package, from src/cli as from dist/cli.
@@ -16,4 +16,4 @@ for (const stream of [process.stdout, process.stderr]) {
 if (process.argv.includes("--no-color")) process.env.NO_COLOR = "1";
 
 const { argv, env, stdin, stdout, stderr } = process;
-process.exitCode = await runCommandLine({ argv: argv.slice(2), commands: COMMANDS, version, cwd: process.cwd(), env, clock: systemClock, stdin, stdout, stderr });
+process.exitCode = await runCommandLine({ argv: argv.slice(2), commands: COMMANDS, groups: GROUPS, version, cwd: process.cwd(), env, clock: systemClock, stdin, stdout, stderr });

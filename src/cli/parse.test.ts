@@ -38,12 +38,13 @@ test("commands of several words", () => {
   const group = parse("key");
   assert.deepEqual([group.command, group.words, group.errors], [undefined, ["key"], []]);
   assert.deepEqual(errors("key pot"), ['There is no command "key pot". Did you mean `key put`?']);
+  assert.deepEqual(errors("key quark"), ['There is no command "key quark". Commands: key put, key list. Run `reelpost key --help`.']);
 });
 
 test("every error of a line is told, with what to type", () => {
   assert.deepEqual(errors(""), []);
   assert.deepEqual(errors("sevre"), ['There is no command "sevre". Did you mean `serve`?']);
-  assert.deepEqual(errors("quark"), ['There is no command "quark". Commands: serve, key put, key list. Run `reelpost --help`.']);
+  assert.deepEqual(errors("quark"), ['There is no command "quark". Commands: serve, key. Run `reelpost --help`.']);
   assert.deepEqual(errors("serve"), ["The command needs <dir>: the folder. Usage: reelpost serve <dir> [mode] [options]"]);
   assert.deepEqual(errors("serve a slw more"), ['"more" is one argument too many. Usage: reelpost serve <dir> [mode] [options]', '"slw" is not a value for <mode>. Did you mean "slow"? Choose one of fast, slow.']);
   assert.deepEqual(errors("serve a --prot 1"), ["There is no option --prot of `reelpost serve`. Did you mean --port?"]);

@@ -49,7 +49,12 @@ function noSuchCommand(words: readonly string[], commands: readonly Command[]): 
   const name = words.join(" ");
   const names = commands.filter(({ hidden }) => hidden !== true).map((command) => command.name);
   const near = nearest(name, names);
-  return usageErrors.unknownCommand({ name, fix: near === undefined ? `Commands: ${names.join(", ")}. Run \`reelpost --help\`.` : `Did you mean \`${near}\`?` });
+  if (near !== undefined) return usageErrors.unknownCommand({ name, fix: `Did you mean \`${near}\`?` });
+  // Of a group its own commands, otherwise the first words of all.
+  const group = words.slice(0, -1).join(" ");
+  const inGroup = group === "" ? names : names.filter((each) => each.startsWith(`${group} `));
+  const heads = new Set(inGroup.map((each) => (group === "" ? each.split(" ")[0]! : each)));
+  return usageErrors.unknownCommand({ name, fix: `Commands: ${[...heads].join(", ")}. Run \`${["reelpost", ...words.slice(0, -1), "--help"].join(" ")}\`.` });
 }
 
 /** Union of every command's options: parseArgs must know which of them take a value before the command is known. */

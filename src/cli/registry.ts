@@ -1,9 +1,69 @@
 import type { Command } from "./command.ts";
 import { createCompletion } from "./commands/completion.ts";
+import { d1Create } from "./commands/d1/create.ts";
+import { d1Delete } from "./commands/d1/delete.ts";
+import { d1Execute } from "./commands/d1/execute.ts";
+import { d1Export } from "./commands/d1/export.ts";
+import { d1Info } from "./commands/d1/info.ts";
+import { d1List } from "./commands/d1/list.ts";
+import { d1MigrationsApply } from "./commands/d1/migrations-apply.ts";
+import { d1MigrationsCreate } from "./commands/d1/migrations-create.ts";
+import { d1MigrationsList } from "./commands/d1/migrations-list.ts";
+import { deleteWorker } from "./commands/delete.ts";
+import { deploy } from "./commands/deploy.ts";
+import { deploymentsList } from "./commands/deployments/list.ts";
+import { deploymentsStatus } from "./commands/deployments/status.ts";
 import { dev } from "./commands/dev.ts";
 import { init } from "./commands/init.ts";
+import { kvBulkDelete } from "./commands/kv/bulk-delete.ts";
+import { kvBulkPut } from "./commands/kv/bulk-put.ts";
+import { kvKeyDelete } from "./commands/kv/key-delete.ts";
+import { kvKeyGet } from "./commands/kv/key-get.ts";
+import { kvKeyList } from "./commands/kv/key-list.ts";
+import { kvKeyPut } from "./commands/kv/key-put.ts";
+import { kvNamespaceCreate } from "./commands/kv/namespace-create.ts";
+import { kvNamespaceDelete } from "./commands/kv/namespace-delete.ts";
+import { kvNamespaceList } from "./commands/kv/namespace-list.ts";
+import { login } from "./commands/login.ts";
+import { logout } from "./commands/logout.ts";
+import { r2BucketCreate } from "./commands/r2/bucket-create.ts";
+import { r2BucketDelete } from "./commands/r2/bucket-delete.ts";
+import { r2BucketList } from "./commands/r2/bucket-list.ts";
+import { r2ObjectDelete } from "./commands/r2/object-delete.ts";
+import { r2ObjectGet } from "./commands/r2/object-get.ts";
+import { r2ObjectPut } from "./commands/r2/object-put.ts";
+import { rollback } from "./commands/rollback.ts";
+import { secretBulk } from "./commands/secret/bulk.ts";
+import { secretDelete } from "./commands/secret/delete.ts";
+import { secretList } from "./commands/secret/list.ts";
+import { secretPut } from "./commands/secret/put.ts";
 import { serve } from "./commands/serve.ts";
+import { tail } from "./commands/tail.ts";
+import { tokenCreate } from "./commands/token/create.ts";
+import { tokenList } from "./commands/token/list.ts";
+import { tokenRevoke } from "./commands/token/revoke.ts";
 import { types } from "./commands/types.ts";
+import { versionsList } from "./commands/versions/list.ts";
+import { versionsUpload } from "./commands/versions/upload.ts";
+import { versionsView } from "./commands/versions/view.ts";
+import { whoami } from "./commands/whoami.ts";
+
+const workers: readonly Command[] = [deploy, versionsList, versionsView, versionsUpload, deploymentsList, deploymentsStatus, rollback, tail, deleteWorker, secretPut, secretList, secretDelete, secretBulk];
+const kv: readonly Command[] = [kvNamespaceCreate, kvNamespaceList, kvNamespaceDelete, kvKeyPut, kvKeyGet, kvKeyList, kvKeyDelete, kvBulkPut, kvBulkDelete];
+const r2: readonly Command[] = [r2BucketCreate, r2BucketList, r2BucketDelete, r2ObjectPut, r2ObjectGet, r2ObjectDelete];
+const d1: readonly Command[] = [d1Create, d1List, d1Info, d1Delete, d1Execute, d1Export, d1MigrationsCreate, d1MigrationsList, d1MigrationsApply];
+const identity: readonly Command[] = [login, logout, whoami, tokenCreate, tokenList, tokenRevoke];
 
 /** Every command, in the order help lists them. Parsing, help and completion are made from this list. */
-export const COMMANDS: readonly Command[] = [init, dev, serve, types, createCompletion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...identity, createCompletion(() => COMMANDS)];
+
+/** What the first words of longer names are about. */
+export const GROUPS: Readonly<Record<string, string>> = {
+  versions: "versions of a worker",
+  deployments: "what is live, and what was",
+  secret: "secrets of a worker",
+  kv: "KV namespaces and their keys",
+  r2: "R2 buckets and their objects",
+  d1: "D1 databases and their migrations",
+  token: "API tokens",
+};

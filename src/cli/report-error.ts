@@ -25,9 +25,12 @@ interface ErrorJson {
   message: string;
   fix?: string;
   problems?: Problem[];
+  /** As the server sent them. */
+  errors?: unknown;
 }
 
-function errorJson({ code, message, fix, details }: UserError): ErrorJson {
+function errorJson({ domain, code, message, fix, details }: UserError): ErrorJson {
+  if (domain === "server") return { code, message: String(details.message), ...(fix !== undefined && { fix }), errors: details.errors };
   // Where there are problems the message repeats them as text; its first line is the sum.
   const problems = Array.isArray(details.problems) ? (details.problems as Problem[]) : undefined;
   return { code, message: problems === undefined ? message : message.split("\n")[0]!, ...(fix === undefined ? {} : { fix }), ...(problems === undefined ? {} : { problems }) };

@@ -2,14 +2,14 @@ import { relative } from "node:path";
 import { formatProblems } from "../../kernel/config/index.ts";
 import { defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
+import { configOptions } from "../shared-options.ts";
 
 export const types = defineCommand({
   name: "types",
   summary: "write worker-configuration.d.ts: the type of env",
   description: "Reads the configuration and writes the type Env with every binding, variable and secret beside it. TypeScript takes it together with @cloudflare/workers-types.",
   options: {
-    config: { type: "string", short: "c", placeholder: "file", summary: "the configuration file", defaultText: "the one in this folder or above", complete: "file" },
-    env: { type: "string", short: "e", placeholder: "name", summary: "the environment: env.<name> of the configuration" },
+    ...configOptions,
     check: { type: "boolean", summary: "write nothing; fail when the file is not up to date" },
   },
   examples: [

@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { UserError, messageOf } from "../../kernel/index.ts";
+import { oneLine } from "../../kernel/text.ts";
+import { connectionErrors, refusal, type ErrorItem } from "./errors.ts";
+
+export interface ApiRequest {
+  query?: Record<string, string | number | boolean | undefined>;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Any other body. Called once for each attempt, so that a stream can be sent again. */
+  body?: () => SentBody | Promise<SentBody>;
+  headers?: Record<string, string>;
+  /** Until the whole answer is here. Default 60 s; null for what takes as long as it takes. */
+  timeoutMs?: number | null;
+}
+
+export type SentBody = NonNullable<RequestInit["body"]> | { stream: AsyncIterable<Uint8Array>; size?: number };
+
+export interface Envelope<Result> {
+  result: Result;
+  result_info?: Record<string, unknown> | null;
+  messages?: { code?: number; message: string }[];
+}
+
+/** The v4 REST API of a server. Everything it refuses is thrown as a UserError with its code and text. */
+export interface Api {
+  /** Ends in /client/v4. */
+  readonly url: string;
+  /** `path` below it. */
+  envelope<Result>(method: string, path: string, request?: ApiRequest): Promise<Envelope<Result>>;
+  result<Result>(method: string, path: string, request?: ApiRequest): Promise<Result>;
+  /** An answer without an envelope; only good ones. The caller reads its body. */
+  raw(method: string, path: string, request?: ApiRequest): Promise<Response>;
+}
+
+export interface ApiOptions {
+  url: string;
+  token: string;
+  version: string;
+  /** Told before a wait: the server asked for one. */
+  onWait?: (seconds: number) => void;
+  /** Waits; for tests. */
+  pause?: (ms: number) => Promise<unknown>;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const MAX_ANSWER = 256 * 1024 * 1024;
+const MAX_ATTEMPTS = 5;
+/** A server that wants more patience than this is told of instead of waited for. */
+const MAX_WAIT_SECONDS = 60;
+
+/** Tries again only what the server refused to begin: 429 and 503. */
+export function createApi({ url, token, version, onWait = () => {}, pause = sleep }: ApiOptions): Api {
+  async function raw(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = request;
+    const what = `${method} ${path}`;
+    for (let attempt = 1; ; attempt++) {
+      const response = await send(method, path, request).catch((thrown: unknown) => {
+        if (thrown instanceof UserError) throw thrown;
+        throw isTimeout(thrown) ? connectionErrors.timedOut({ what, seconds: (timeoutMs ?? 0) / 1000 }) : connectionErrors.unreachable({ url, origin: new URL(url).origin, reason: reasonOf(thrown) }, { cause: thrown });
+      });
+      if (response.ok) return response;
+      const wait = secondsToWait(response, attempt);
+      if (wait === undefined || attempt === MAX_ATTEMPTS) throw await refusalOf(response, what);
+      await response.body?.cancel();
+      onWait(wait);
+      await pause(wait * 1000);
+    }
+  }
+
+  async function send(method: string, path: string, { query = {}, json, body, headers, timeoutMs = DEFAULT_TIMEOUT_MS }: ApiRequest): Promise<Response> {
+    const address = new URL(`${url}${path}`);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, String(value));
+    const sent = await body?.();
+    const streamed = sent !== undefined && isStreamed(sent) ? sent : undefined;
+    return fetch(address, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        "user-agent": `reelpost/${version}`,
+        ...(json !== undefined && { "content-type": "application/json" }),
+        ...(streamed?.size !== undefined && { "content-length": String(streamed.size) }),
+        ...headers,
+      },
+      redirect: "error",
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+      ...(sent !== undefined && { body: (streamed?.stream ?? sent) as NonNullable<RequestInit["body"]> }),
+      ...(streamed !== undefined && { duplex: "half" }),
+      ...(timeoutMs !== null && { signal: AbortSignal.timeout(timeoutMs) }),
+    });
+  }
+
+  async function envelope<Result>(method: string, path: string, request?: ApiRequest): Promise<Envelope<Result>> {
+    const response = await raw(method, path, request);
+    const what = `${method} ${path}`;
+    const text = await readText(response, what);
+    const parsed = parseEnvelope(text);
+    if (parsed === undefined) throw connectionErrors.notTheApi({ what, status: response.status, text: excerpt(text) });
+    if (parsed.success !== true) throw refusal(parsed.errors ?? [], response.status);
+    return parsed as unknown as Envelope<Result>;
+  }
+
+  return { url, raw, envelope, result: async <Result>(method: string, path: string, request?: ApiRequest) => (await envelope<Result>(method, path, request)).result };
+}
+
+const isStreamed = (sent: SentBody): sent is { stream: AsyncIterable<Uint8Array>; size?: number } => typeof sent === "object" && "stream" in sent && typeof sent.stream !== "function";
+const isTimeout = (thrown: unknown) => thrown instanceof DOMException && thrown.name === "TimeoutError";
+
+/** `fetch failed` says nothing; its cause does. */
+function reasonOf(thrown: unknown): string {
+  const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
+  const { code } = cause as { code?: string };
+  if (code === "ECONNREFUSED") return "the connection is refused";
+  if (code === "ENOTFOUND") return "the name is unknown to DNS";
+  return oneLine(messageOf(cause) || code || "the connection failed");
+}
+
+function secondsToWait(response: Response, attempt: number): number | undefined {
+  if (response.status !== 429 && response.status !== 503) return undefined;
+  const header = response.headers.get("retry-after");
+  const asked = header === null ? NaN : /^\d+$/.test(header.trim()) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
+  const wait = Number.isNaN(asked) ? 2 ** (attempt - 1) : Math.max(0, asked);
+  return wait > MAX_WAIT_SECONDS ? undefined : wait;
+}
+
+async function refusalOf(response: Response, what: string) {
+  const text = await readText(response, what);
+  const parsed = parseEnvelope(text);
+  if (parsed?.errors === undefined) return connectionErrors.notTheApi({ what, status: response.status, text: excerpt(text) });
+  return refusal(parsed.errors, response.status);
+}
+
+const excerpt = (text: string) => oneLine(text.trim() === "" ? "(nothing)" : text.trim(), 200);
+
+async function readText(response: Response, what: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > MAX_ANSWER) throw new Error(`it is longer than ${MAX_ANSWER} octets`);
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw connectionErrors.broken({ what, reason: reasonOf(cause) }, { cause });
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parseEnvelope(text: string): { success?: unknown; errors?: ErrorItem[] } | undefined {
+  try {
+    const parsed = JSON.parse(text) as unknown;
+    if (typeof parsed !== "object" || parsed === null || !("success" in parsed)) return undefined;
+    const { errors } = parsed as { errors?: unknown };
+    return { ...parsed, errors: Array.isArray(errors) ? (errors as ErrorItem[]) : [] };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import { defineErrors, UserError } from "../../kernel/index.ts";
+import { oneLine } from "../../kernel/text.ts";
+
+/** What keeps the CLI from talking to a server, or from being understood by it. */
+export const connectionErrors = defineErrors("connection", {
+  unreachable: { code: "E_UNREACHABLE", http: 503, message: "There is no answer from {url}: {reason}.", fix: "Is `reelpost serve` running at {origin}? Another server is named by --url, API_BASE_URL or `reelpost login`." },
+  timedOut: { code: "E_TIMEOUT", http: 504, message: "{what} had no answer after {seconds} seconds.", fix: "Look at the server's log, then try again." },
+  broken: { code: "E_BROKEN_ANSWER", http: 502, message: "The answer to {what} broke off: {reason}.", fix: "Try again." },
+  notTheApi: { code: "E_NOT_THE_API", http: 502, message: "{what} was answered with status {status}, but not by the API: {text}", fix: "The URL of a server ends in /client/v4: check --url, API_BASE_URL or the login." },
+  badUrl: { code: "E_BAD_URL", http: 400, message: '"{url}" is no URL of a server ({source}).', fix: "For example http://127.0.0.1:8787/client/v4" },
+  unnameable: { code: "E_UNNAMEABLE", http: 400, message: 'Nothing can be called "{name}": a URL cannot name it.', fix: "Use another name." },
+  notLoggedIn: { code: "E_NOT_LOGGED_IN", http: 401, message: "There is no API token for {url}.", fix: "Run `reelpost login`, or set API_TOKEN." },
+  noAccount: { code: "E_NO_ACCOUNT", http: 403, message: "The API token reaches no account of {url}.", fix: "Make a token with permissions on an account: `reelpost token create`." },
+  severalAccounts: { code: "E_SEVERAL_ACCOUNTS", http: 400, message: "The API token reaches several accounts:\n{list}", fix: "Say which with --account, ACCOUNT_ID or account_id in the configuration." },
+});
+
+export interface ErrorItem {
+  code: number;
+  message: string;
+  error_chain?: ErrorItem[];
+}
+
+/** What a reader of this program can do about an answer that is the same from any server. */
+const FIXES: Record<number, string> = {
+  6003: "Run `reelpost login` again, or correct API_TOKEN: what was sent has not the form of a token.",
+  10000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
+  10007: "Deploy it first: `reelpost deploy`. The name comes from the configuration, or from --name.",
+  10041: "`reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` makes one.",
+  10085: "`reelpost r2 bucket list` shows the names, `reelpost r2 bucket create <name>` makes one.",
+  10181: "`reelpost d1 list` shows the ids, `reelpost d1 create <name>` makes one.",
+  7000: "This server does not know the request: it may be older than this program.",
+};
+
+/** The errors of an envelope as one error: the first one's code, every text. */
+export function refusal(errors: readonly ErrorItem[], http: number): UserError {
+  const first = errors[0] ?? { code: 0, message: `The server refused with status ${http} and did not say why.` };
+  // Our own server ends the chain with what to do, under the code of the error itself.
+  const last = first.error_chain?.at(-1);
+  const advice = last !== undefined && last.code === first.code ? last : undefined;
+  const fix = FIXES[first.code] ?? (advice === undefined ? undefined : oneLine(advice.message, 2000));
+  const chain = (first.error_chain ?? []).filter((item) => item !== advice);
+  const lines = [first, ...errors.slice(1, 20)].map((item) => `${textOf(item.message)} [code: ${item.code}]`);
+  const details = chain.slice(0, 20).filter(({ message }) => !first.message.includes(message)).map(({ message }) => `  ${textOf(message)}`);
+  return new UserError("server", "refused", { code: first.code, http, message: "{text}", ...(fix !== undefined && { fix: "{advice}" }) }, { text: [...lines, ...details].join("\n"), advice: fix, message: first.message, errors });
+}
+
+const textOf = (message: unknown) => String(message).split("\n").map((line) => oneLine(line, 4000)).join("\n");

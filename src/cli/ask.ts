@@ -1,0 +1,60 @@
+import { createInterface } from "node:readline/promises";
+import type { ReadStream } from "node:tty";
+import type { Surroundings } from "./command.ts";
+import { commandErrors } from "./errors.ts";
+
+type Asking = Pick<Surroundings, "stdin" | "stderr">;
+
+/** Somebody is there to answer. Questions go to stderr: what is on stdout may be read by a program. */
+export const canAsk = ({ stdin, stderr, json }: Asking & Pick<Surroundings, "json">): boolean => stdin.isTTY === true && stderr.isTerminal && !json;
+
+/** Goes on only after a yes, on the command line or on the terminal. */
+export async function confirm(question: string, yes: boolean | undefined, surroundings: Asking & Pick<Surroundings, "json">): Promise<void> {
+  if (yes === true) return;
+  if (!canAsk(surroundings)) throw commandErrors.notConfirmed({ question });
+  if (!/^(y|yes)$/i.test(await ask(`${question} [y/N] `, surroundings))) throw commandErrors.declined();
+}
+
+export async function ask(question: string, { stdin, stderr }: Asking): Promise<string> {
+  const prompt = createInterface({ input: stdin, output: stderr.stream });
+  const closed = new AbortController();
+  prompt.once("close", () => closed.abort());
+  prompt.once("SIGINT", () => prompt.close());
+  try {
+    return (await prompt.question(question, { signal: closed.signal })).trim();
+  } catch (thrown) {
+    throw closed.signal.aborted ? commandErrors.declined() : thrown;
+  } finally {
+    prompt.close();
+  }
+}
+
+const MAX_HIDDEN = 64 * 1024;
+
+/** One line that is not shown while it is typed. Nothing of it is ever written to the terminal. */
+export async function askHidden(question: string, { stdin, stderr }: Asking): Promise<string> {
+  const terminal = stdin as ReadStream;
+  stderr.stream.write(question);
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let line = "";
+  const onData = (data: string) => {
+    for (const character of data) {
+      if (character === "\r" || character === "\n") return resolve(line);
+      // Ctrl-C and Ctrl-D leave; Ctrl-U begins anew.
+      if (character === "\u0003" || character === "\u0004") return reject(commandErrors.declined());
+      if (character === "\u0015") line = "";
+      else if (character === "\u007F" || character === "\b") line = [...line].slice(0, -1).join("");
+      else if (line.length < MAX_HIDDEN) line += character;
+    }
+  };
+  const onEnd = () => reject(commandErrors.declined());
+  terminal.setRawMode(true);
+  terminal.setEncoding("utf8").on("data", onData).once("end", onEnd).resume();
+  try {
+    return await promise;
+  } finally {
+    terminal.off("data", onData).off("end", onEnd).pause();
+    terminal.setRawMode(false);
+    stderr.stream.write("\n");
+  }
+}

@@ -1,0 +1,72 @@
+import { formatMs, formatSize } from "../../kernel/text.ts";
+import { type Surroundings, defineCommand } from "../command.ts";
+import { setAddress } from "../deploy/address.ts";
+import { bindingTable } from "../deploy/bindings.ts";
+import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
+import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
+import { facts, plural, printResult } from "../print.ts";
+import { messageOption, workerOptions } from "../shared-options.ts";
+
+export const deploy = defineCommand({
+  name: "deploy",
+  summary: "build the worker and put it on a server",
+  description: `Bundles as \`reelpost dev\` does, uploads a new version and makes it the live one: the server starts it once before, and a worker that does not
+start changes nothing. Secrets that the server has are kept.`,
+  options: {
+    ...workerOptions,
+    "dry-run": { type: "boolean", summary: "build and check, send nothing" },
+    var: { type: "string", placeholder: "NAME:value", multiple: true, summary: "a variable, before that of the configuration" },
+    "keep-vars": { type: "boolean", summary: "keep variables that only the server has" },
+    ...messageOption,
+  },
+  examples: [
+    ["reelpost deploy", "the worker of this folder"],
+    ["reelpost deploy --env staging --message 'new footer'", "an environment, with a note"],
+    ["reelpost deploy --dry-run", "in a test: does it build?"],
+  ],
+  async run(values, _, surroundings) {
+    const began = performance.now();
+    const project = await readForDeploy(values, surroundings);
+    if (values["dry-run"] === true) return dryRun(await prepare(project, values, [], surroundings), surroundings);
+
+    const connection = await connectForUpload(project, values, surroundings);
+    const { api, script, progress, secrets } = connection;
+    try {
+      checkSecrets(project, secrets);
+      progress.step(`building ${project.name}`);
+      const prepared = await prepare(project, values, secrets ?? [], surroundings);
+      progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
+      const uploaded = await api.result<{ deployment_id: string; startup_time_ms: number }>("PUT", script, { query: { excludeScript: true, bindings_inherit: "strict" }, body: () => prepared.form, timeoutMs: UPLOAD_TIMEOUT_MS });
+      progress.step("setting addresses and triggers");
+      const { crons, workersDev = true, previewUrls } = project.deploy;
+      const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
+      if (crons !== undefined) await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
+      progress.clear();
+
+      const missing = project.requiredSecrets.filter((name) => secrets?.includes(name) !== true);
+      const result = { name: project.name, version_id: uploaded.deployment_id, url: url ?? null, first: secrets === undefined, ...sizes(prepared), crons: crons ?? null, startup_ms: uploaded.startup_time_ms, bindings: shown(prepared), missing_secrets: missing, ms: Math.round(performance.now() - began) };
+      printResult(surroundings, result, (paint) => [
+        `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
+        ...facts([["uploaded", sizeText(prepared)], ["started in", `${uploaded.startup_time_ms} ms`], ["version", result.version_id], ["address", url], ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")]], paint),
+        ...bindingTable(prepared.bindings, paint),
+      ]);
+      if (!surroundings.json) for (const name of missing) surroundings.stderr.line(`warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`);
+      return 0;
+    } finally {
+      progress.clear();
+    }
+  },
+});
+
+function dryRun(prepared: Prepared, surroundings: Surroundings): number {
+  printResult(surroundings, { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) }, (paint) => [
+    `${prepared.project.name} builds; nothing was sent`,
+    ...facts([["would upload", sizeText(prepared)]], paint),
+    ...bindingTable(prepared.bindings, paint),
+  ]);
+  return 0;
+}
+
+const sizes = ({ size, gzip, modules }: Prepared) => ({ size, gzip, modules });
+const sizeText = ({ size, gzip, modules }: Prepared) => `${formatSize(size)} (${formatSize(gzip)} compressed), ${plural(modules, "module")}`;
+const shown = ({ bindings }: Prepared) => bindings.map(({ name, type }) => ({ name, type }));

@@ -1,0 +1,48 @@
+import { ask, askHidden, canAsk } from "../ask.ts";
+import { createApi } from "../api/client.ts";
+import { DEFAULT_URL, apiUrl, findCredentials } from "../api/credentials.ts";
+import { connectionErrors } from "../api/errors.ts";
+import { collect, pagesOf } from "../api/lists.ts";
+import { loginFile, readLogin, writeLogin } from "../api/login-file.ts";
+import { defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { oneLine } from "../../kernel/text.ts";
+import { printResult } from "../print.ts";
+import { serverOptions } from "../shared-options.ts";
+
+export const login = defineCommand({
+  name: "login",
+  summary: "keep a server's URL and an API token for later commands",
+  description: `Asks for both, tries them, and writes them to ~/.config/reelpost/credentials.json (below XDG_CONFIG_HOME where that is set), readable for you alone.
+\`reelpost serve\` prints a first token when it starts on an empty data directory.
+
+A CI job needs no login: it sets API_TOKEN, API_BASE_URL and, where the token reaches several accounts, ACCOUNT_ID.`,
+  options: serverOptions,
+  examples: [
+    ["reelpost login", "asks"],
+    ["reelpost login --url https://mail.example.com --token \"$TOKEN\"", "does not ask"],
+  ],
+  async run(values, _, surroundings) {
+    const { env, version, json } = surroundings;
+    const file = loginFile(env);
+    // A login that cannot be read is about to be replaced.
+    const old = await readLogin(file).catch(() => undefined);
+    const asking = canAsk(surroundings);
+    const known = findCredentials({ url: values.url }, env, old);
+    const url = values.url === undefined && asking ? apiUrl((await ask(`URL of the server [${known.url}]: `, surroundings)) || known.url || DEFAULT_URL, "the answer") : known.url;
+    const token = values.token ?? (asking ? (await askHidden("API token: ", surroundings)).trim() : undefined);
+    if (token === undefined || token === "") throw connectionErrors.notLoggedIn({ url });
+
+    const api = createApi({ url, token, version });
+    await api.result("GET", "/user/tokens/verify");
+    const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
+    if (values.account !== undefined && !accounts.some(({ id }) => id === values.account)) throw commandErrors.accountUnknown({ id: values.account, list: accounts.map(({ id }) => id).join(", ") });
+    await writeLogin(file, { url, token, ...(values.account !== undefined && { account: values.account }) });
+    printResult({ ...surroundings, json }, { url, accounts: accounts.map(({ id, name }) => ({ id, name })), file }, () => [
+      `Logged in to ${url}`,
+      ...accounts.map(({ id, name }) => `  account ${id}  ${oneLine(name)}`),
+      `Kept in ${file}`,
+    ]);
+    return 0;
+  },
+});

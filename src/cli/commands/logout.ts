@@ -1,0 +1,17 @@
+import { loginFile, removeLogin } from "../api/login-file.ts";
+import { defineCommand } from "../command.ts";
+import { printResult } from "../print.ts";
+
+export const logout = defineCommand({
+  name: "logout",
+  summary: "forget the login",
+  description: "The token stays valid: `reelpost token revoke` ends it.",
+  options: {},
+  examples: [["reelpost logout", "removes the file that login wrote"]],
+  async run(_, __, surroundings) {
+    const file = loginFile(surroundings.env);
+    const was = await removeLogin(file);
+    printResult(surroundings, { logged_out: was, file }, () => [was ? `${file} is removed` : "There was no login"]);
+    return 0;
+  },
+});

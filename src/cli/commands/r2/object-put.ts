@@ -1,0 +1,56 @@
+import { at, objectPath } from "../../api/paths.ts";
+import type { SentBody } from "../../api/client.ts";
+import { defineCommand } from "../../command.ts";
+import { commandErrors } from "../../errors.ts";
+import { counted, fileBody } from "../../input.ts";
+import { formatSize } from "../../../kernel/text.ts";
+import { printResult } from "../../print.ts";
+import { objectArgument, splitObject } from "../../storage/object-path.ts";
+import { storageOptions } from "../../shared-options.ts";
+import { connectStorage } from "../../worker-of.ts";
+
+export const r2ObjectPut = defineCommand({
+  name: "r2 object put",
+  summary: "write an object",
+  arguments: [objectArgument],
+  options: {
+    file: { type: "string", short: "f", placeholder: "file", summary: "what to write", complete: "file" },
+    pipe: { type: "boolean", summary: "write what comes from standard input" },
+    "content-type": { type: "string", placeholder: "type", summary: "of the object" },
+    "content-disposition": { type: "string", placeholder: "text", summary: "of the object" },
+    "content-encoding": { type: "string", placeholder: "text", summary: "of the object" },
+    "content-language": { type: "string", placeholder: "text", summary: "of the object" },
+    "cache-control": { type: "string", placeholder: "text", summary: "of the object" },
+    ...storageOptions,
+  },
+  examples: [
+    ["reelpost r2 object put files/reports/2026.pdf --file report.pdf --content-type application/pdf", "a file"],
+    ["tar cz . | reelpost r2 object put files/backup.tgz --pipe", "a stream"],
+  ],
+  async run(values, [path], surroundings) {
+    const { bucket, key } = splitObject(path!);
+    if ((values.file === undefined) === (values.pipe !== true)) throw commandErrors.badContent({ what: "The object's content", reason: "there has to be one of --file and --pipe", fix: "For example --file report.pdf" });
+    const { api, base, progress } = await connectStorage(values, surroundings);
+    const meter = (total?: number) => progress.meter(`writing ${path}`, total);
+    const { body } = values.file === undefined ? pipeBody(surroundings.stdin, meter) : await fileBody(surroundings.cwd, values.file, meter);
+    const headers = Object.fromEntries(HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])));
+    const object = await api.result<{ key?: string; size?: string; etag?: string } | null>("PUT", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, { body, headers, timeoutMs: null });
+    progress.clear();
+    printResult(surroundings, { bucket, key, ...object }, () => [`${path} is written${object?.size === undefined ? "" : `: ${formatSize(Number(object.size))}`}`]);
+    return 0;
+  },
+});
+
+const HEADERS = ["content-type", "content-disposition", "content-encoding", "content-language", "cache-control"] as const;
+
+function pipeBody(stdin: NodeJS.ReadStream, meter: (total?: number) => (octets: number) => void): { body: () => SentBody } {
+  let begun = false;
+  return {
+    body() {
+      // What was read once is gone: a second attempt would send the rest as if it were all.
+      if (begun) throw commandErrors.badContent({ what: "Standard input", reason: "the server asked to try again, and what was read from it is gone", fix: "Run the command again, or use --file." });
+      begun = true;
+      return { stream: counted(stdin as AsyncIterable<Uint8Array>, meter()) };
+    },
+  };
+}

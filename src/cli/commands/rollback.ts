@@ -1,0 +1,44 @@
+import { confirm } from "../ask.ts";
+import { at } from "../api/paths.ts";
+import { oneLine } from "../../kernel/text.ts";
+import { defineCommand } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { moment, printResult } from "../print.ts";
+import { messageOption, workerOptions, yesOption } from "../shared-options.ts";
+import { connectWorker } from "../worker-of.ts";
+import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
+
+export const rollback = defineCommand({
+  name: "rollback",
+  summary: "make an earlier version the live one",
+  description: "Without a version: the one that was live before the one that is. What is in KV, R2 and D1 stays as it is.",
+  arguments: [{ name: "version", summary: "its id (default: the one before)" }],
+  options: { ...messageOption, ...yesOption, ...workerOptions },
+  examples: [
+    ["reelpost rollback", "to the version before, after a question"],
+    ["reelpost rollback 3fa85f64-5717-4562-b3fc-2c963f66afa6 --yes", "to one of `versions list`"],
+  ],
+  async run({ message, yes, ...values }, [wanted], surroundings) {
+    const { api, script, name } = await connectWorker(values, surroundings);
+    const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    const [live] = deployments;
+    if (live === undefined) throw commandErrors.neverDeployed({ name });
+    const id = wanted ?? versionBefore(deployments);
+    if (id === undefined) throw commandErrors.nothingBefore({ name });
+    const version = await api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`);
+    const note = messageIn(version) === "" ? "" : ` "${oneLine(messageIn(version), 80)}"`;
+    await confirm(`Make version ${version.number} of ${name} live (${id}, made ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`, yes, surroundings);
+    const deployment = await api.result<{ id: string }>("POST", `${script}/deployments`, {
+      json: { strategy: "percentage", versions: [{ version_id: id, percentage: 100 }], annotations: { "workers/message": message ?? "rollback" } },
+    });
+    printResult(surroundings, { worker: name, version_id: id, deployment_id: deployment.id, previous: live.versions }, () => [`${name} is version ${version.number} again (${id})`]);
+    return 0;
+  },
+});
+
+/** What was live last before what is: a deployment of the same version does not count. */
+function versionBefore([live, ...earlier]: readonly Deployment[]): string | undefined {
+  const now = new Set(live!.versions.map(({ version_id: id }) => id));
+  const before = earlier.flatMap(({ versions }) => [...versions].sort((a, b) => b.percentage - a.percentage));
+  return before.find(({ version_id: id }) => !now.has(id))?.version_id;
+}

@@ -1,0 +1,21 @@
+import { confirm } from "../../ask.ts";
+import { connectUser } from "../../api/connect.ts";
+import { at } from "../../api/paths.ts";
+import { defineCommand } from "../../command.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions, yesOption } from "../../shared-options.ts";
+
+export const tokenRevoke = defineCommand({
+  name: "token revoke",
+  summary: "end an API token for good",
+  arguments: [{ name: "id", summary: "of `token list`", required: true }],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost token revoke ed17574386854bf78a67040be0a770b0 --yes", "at once, everywhere"]],
+  async run({ yes, ...values }, [id], surroundings) {
+    const { api } = await connectUser(values, surroundings);
+    await confirm(`Revoke the API token ${id}? Whoever uses it is refused from then on.`, yes, surroundings);
+    await api.result("DELETE", `/user/tokens${at`/${id!}`}`);
+    printResult(surroundings, { id, revoked: true }, () => [`${id} is revoked`]);
+    return 0;
+  },
+});

@@ -1,0 +1,38 @@
+import { connectUser } from "../api/connect.ts";
+import { isCode } from "../api/codes.ts";
+import { collect, pagesOf } from "../api/lists.ts";
+import { defineCommand } from "../command.ts";
+import { oneLine } from "../../kernel/text.ts";
+import { facts, moment, printResult } from "../print.ts";
+import { serverOptions } from "../shared-options.ts";
+
+interface Verified {
+  id: string;
+  status: string;
+  expires_on?: string;
+}
+
+export const whoami = defineCommand({
+  name: "whoami",
+  summary: "show the server, the token and the accounts that commands use",
+  options: serverOptions,
+  examples: [["reelpost whoami", "is the login good?"]],
+  async run(values, _, surroundings) {
+    const { api, account } = await connectUser(values, surroundings);
+    const token = await api.result<Verified>("GET", "/user/tokens/verify");
+    // A token may well have no right to see whose it is.
+    const user = await api.result<{ id: string; email: string }>("GET", "/user").catch((thrown: unknown) => {
+      if (isCode(thrown, 9109, 10000)) return undefined;
+      throw thrown;
+    });
+    const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
+    printResult(surroundings, { url: api.url, user: user ?? null, token, account: account ?? null, accounts: accounts.map(({ id, name }) => ({ id, name })) }, (paint) =>
+      facts([
+        ["server", api.url],
+        ["user", user === undefined ? undefined : oneLine(user.email)],
+        ["token", `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, until ${moment(token.expires_on)}`}`],
+        ...accounts.map(({ id, name }): [string, string] => ["account", `${id}  ${oneLine(name)}${id === account ? "  (chosen)" : ""}`]),
+      ], paint));
+    return 0;
+  },
+});

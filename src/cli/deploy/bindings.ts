@@ -1,0 +1,43 @@
+import type { Binding } from "../../workers/index.ts";
+import { cut } from "../../kernel/text.ts";
+import { table, type Paint } from "../print.ts";
+
+/** What the worker finds in env, for people: a table set off from what is above it. */
+export function bindingTable(bindings: readonly ShownBinding[], paint: Paint): string[] {
+  return bindings.length === 0 ? [] : ["", ...table(["binding", "type", "is"], bindings.map((binding) => [`env.${binding.name}`, TYPES[binding.type] ?? binding.type, valueOf(binding)]), paint)];
+}
+
+/** As the API gives them: any type may come. */
+export type ShownBinding = Binding | { type: string; name: string };
+
+const TYPES: Record<string, string> = {
+  plain_text: "variable",
+  json: "variable (JSON)",
+  secret_text: "secret",
+  kv_namespace: "KV namespace",
+  r2_bucket: "R2 bucket",
+  d1: "D1 database",
+  send_email: "send_email",
+};
+
+function valueOf(shown: ShownBinding): string {
+  const binding = shown as Binding;
+  switch (binding.type) {
+    case "plain_text":
+      return JSON.stringify(cut(binding.text, 60));
+    case "json":
+      return cut(JSON.stringify(binding.json) ?? "", 60);
+    case "secret_text":
+      return "(hidden)";
+    case "kv_namespace":
+      return binding.namespace_id;
+    case "r2_bucket":
+      return binding.bucket_name;
+    case "d1":
+      return binding.id;
+    case "send_email":
+      return binding.destination_address ?? binding.allowed_destination_addresses?.join(", ") ?? "any verified address";
+    default:
+      return "";
+  }
+}

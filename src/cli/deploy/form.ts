@@ -1,0 +1,36 @@
+import type { Binding, Project, WorkerModule, WorkerScript } from "../../workers/index.ts";
+
+/** The kind of a module is its part's content type. */
+const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {
+  esm: "application/javascript+module",
+  cjs: "application/javascript",
+  text: "text/plain",
+  json: "application/json",
+  data: "application/octet-stream",
+  wasm: "application/wasm",
+};
+
+/** The multipart upload of the v4 API: `metadata`, then each module under the name it is imported by. */
+export function uploadForm(project: Project, script: WorkerScript, bindings: readonly Binding[], { keepVars, message }: { keepVars: boolean; message: string | undefined }): FormData {
+  const { observability, logpush } = project.deploy;
+  const metadata = {
+    ...(script.format === "modules" ? { main_module: script.main } : { body_part: script.main }),
+    bindings,
+    compatibility_date: script.compatibilityDate,
+    compatibility_flags: script.compatibilityFlags,
+    // The server's secrets are not in any file here: without this they would be gone.
+    keep_bindings: ["secret_text", "secret_key", ...(keepVars ? ["plain_text", "json"] : [])],
+    ...(project.limits?.cpuMs !== undefined && { limits: { cpu_ms: project.limits.cpuMs } }),
+    ...(observability !== undefined && { observability }),
+    ...(logpush !== undefined && { logpush }),
+    ...(message !== undefined && { annotations: { "workers/message": message } }),
+  };
+  const form = new FormData();
+  form.set("metadata", JSON.stringify(metadata));
+  for (const { name, kind, content } of script.modules) {
+    const type = script.format === "service-worker" && name === script.main ? CONTENT_TYPES.cjs : CONTENT_TYPES[kind];
+    form.set(name, new File([content as string | Uint8Array<ArrayBuffer>], name, { type }));
+  }
+  if (script.sourceMap !== undefined) form.set(`${script.main}.map`, new File([script.sourceMap], `${script.main}.map`, { type: "application/source-map" }));
+  return form;
+}

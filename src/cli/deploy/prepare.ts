@@ -1,0 +1,72 @@
+import { gzipSync } from "node:zlib";
+import { formatProblems } from "../../kernel/config/index.ts";
+import type { Binding, Project, ProjectBuild } from "../../workers/index.ts";
+import type { Surroundings } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { uploadForm } from "./form.ts";
+
+export interface DeployValues {
+  config: string | undefined;
+  env: string | undefined;
+  name: string | undefined;
+  var: string[];
+  "keep-vars": boolean | undefined;
+  message: string | undefined;
+}
+
+/** A worker that is ready to be sent. */
+export interface Prepared {
+  project: Project;
+  build: ProjectBuild;
+  bindings: Binding[];
+  form: FormData;
+  /** Octets of the modules, and of all of them compressed together: what a size limit is measured against. */
+  size: number;
+  gzip: number;
+  modules: number;
+}
+
+export async function readForDeploy({ config, env, name }: Pick<DeployValues, "config" | "env" | "name">, { cwd, clock }: Surroundings): Promise<Project> {
+  const { readProject } = await import("../../workers/index.ts");
+  const project = await readProject({ cwd, clock, purpose: "deploy", ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
+  return name === undefined ? project : { ...project, name };
+}
+
+/** Builds as `reelpost dev` does, warns of the same, and packs the upload. `secrets`: names that the server has values for. */
+export async function prepare(project: Project, values: DeployValues, secrets: readonly string[], { cwd, json, stderr }: Surroundings): Promise<Prepared> {
+  const { createBundler, inspectProject } = await import("../../workers/index.ts");
+  const bindings = withVariables(project.bindings, values.var);
+  const bundler = createBundler({ ...project, bindings }, { mode: "production", cwd });
+  try {
+    const build = await bundler.build();
+    // Secrets are declared where they are kept: on the server, and in .dev.vars.
+    const declared = { ...project, bindings, requiredSecrets: [...new Set([...project.requiredSecrets, ...secrets, ...project.localSecrets])] };
+    const { warnings } = await inspectProject(declared, build, { editors: false });
+    if (warnings.length > 0 && !json) stderr.line(formatProblems(warnings, { cwd }));
+    const contents = build.script.modules.map(({ content }) => Buffer.from(content));
+    return {
+      project,
+      build,
+      bindings,
+      form: uploadForm(project, build.script, bindings, { keepVars: values["keep-vars"] === true || project.deploy.keepVars, message: values.message }),
+      size: contents.reduce((sum, { length }) => sum + length, 0),
+      gzip: gzipSync(Buffer.concat(contents)).length,
+      modules: contents.length,
+    };
+  } finally {
+    await bundler.close();
+  }
+}
+
+/** `--var NAME:value` goes before what the configuration says. */
+function withVariables(bindings: readonly Binding[], given: readonly string[]): Binding[] {
+  const variables = given.map((text): Binding & { type: "plain_text" } => {
+    const [, name, value] = /^([A-Za-z_$][\w$]*):(.*)$/s.exec(text) ?? [];
+    if (name === undefined) throw commandErrors.badContent({ what: `--var ${text}`, reason: "it has not the form NAME:value", fix: "For example --var API_HOST:api.example.com" });
+    return { type: "plain_text", name, text: value! };
+  });
+  const last = new Map(variables.map((variable) => [variable.name, variable]));
+  const clash = bindings.find(({ name, type }) => last.has(name) && type !== "plain_text" && type !== "json");
+  if (clash !== undefined) throw commandErrors.badContent({ what: `--var ${clash.name}`, reason: "the configuration has a binding of this name", fix: "Rename one of them." });
+  return [...bindings.filter(({ name }) => !last.has(name)), ...last.values()];
+}

@@ -1,0 +1,29 @@
+import type { Project } from "../../workers/index.ts";
+import { isCode } from "../api/codes.ts";
+import { connect } from "../api/connect.ts";
+import { at } from "../api/paths.ts";
+import type { Surroundings } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import type { StorageValues } from "../shared-options.ts";
+import type { WorkerConnection } from "../worker-of.ts";
+
+/** A server starts the worker once before it says yes. */
+export const UPLOAD_TIMEOUT_MS = 300_000;
+
+/** The server, and what it knows of the worker: undefined when it is new there. */
+export async function connectForUpload(project: Project, values: StorageValues, surroundings: Surroundings): Promise<WorkerConnection & { secrets: string[] | undefined }> {
+  const connection = await connect(values, surroundings, { accountId: project.deploy.accountId });
+  const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
+  const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then((found) => found.map(({ name }) => name), (thrown: unknown) => {
+    if (isCode(thrown, 10007)) return undefined;
+    throw thrown;
+  });
+  return { ...connection, name: project.name, script, secrets };
+}
+
+/** A worker whose configuration requires a secret would fail at its first use. */
+export function checkSecrets({ name, requiredSecrets }: Project, there: readonly string[] | undefined): void {
+  const missing = requiredSecrets.filter((secret) => there?.includes(secret) !== true);
+  // Before the first deploy there is nothing that could hold a secret.
+  if (missing.length > 0 && there !== undefined) throw commandErrors.secretsMissing({ name, missing: missing.join(", "), first: missing[0] });
+}

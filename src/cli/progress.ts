@@ -1,0 +1,47 @@
+import { formatSize } from "../kernel/text.ts";
+import type { Output } from "./command.ts";
+
+/** What is being done, on a terminal's last line. Elsewhere it says nothing: a log needs the result. */
+export interface Progress {
+  step(text: string): void;
+  /** Counts octets of a transfer. Shown after two seconds, with what is left where the size is known. */
+  meter(text: string, total?: number): (octets: number) => void;
+  /** Takes the line away. */
+  clear(): void;
+}
+
+const QUIET_MS = 2000;
+const EVERY_MS = 200;
+
+export function createProgress({ stream, isTerminal, width }: Pick<Output, "stream" | "isTerminal" | "width">, now: () => number = () => performance.now()): Progress {
+  if (!isTerminal) return { step() {}, meter: () => () => {}, clear() {} };
+  let shown = false;
+  const show = (text: string) => {
+    shown = true;
+    stream.write(`\r\u001B[K${text.length < width ? text : text.slice(0, width - 1)}`);
+  };
+  return {
+    step: show,
+    meter(text, total) {
+      const began = now();
+      let [done, last] = [0, began + QUIET_MS - EVERY_MS];
+      return (octets) => {
+        done += octets;
+        const time = now();
+        if (time - last < EVERY_MS) return;
+        last = time;
+        show(`${text}  ${meterText(done, total, time - began)}`);
+      };
+    },
+    clear() {
+      if (shown) stream.write("\r\u001B[K");
+      shown = false;
+    },
+  };
+}
+
+function meterText(done: number, total: number | undefined, ms: number): string {
+  if (total === undefined || total === 0) return formatSize(done);
+  const left = Math.ceil(((total - done) * ms) / Math.max(1, done) / 1000);
+  return `${Math.floor((100 * done) / total)} % of ${formatSize(total)}, ${left < 100 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`;
+}

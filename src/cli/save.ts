@@ -1,0 +1,46 @@
+import { randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { messageOf } from "../kernel/index.ts";
+import { connectionErrors } from "./api/errors.ts";
+import type { Surroundings } from "./command.ts";
+import { commandErrors } from "./errors.ts";
+import { counted } from "./input.ts";
+
+/** Writes an answer's body to a file, whole or not at all, or to standard output. Resolves with its size in octets. */
+export async function saveBody(response: Response, file: string | undefined, { cwd, stdout }: Pick<Surroundings, "cwd" | "stdout">, count: (octets: number) => void): Promise<number> {
+  let size = 0;
+  const body = counted(bodyOf(response), (octets) => {
+    size += octets;
+    count(octets);
+  });
+  if (file === undefined) await pipeline(body, keepOpen(stdout.stream));
+  else await writeWhole(resolve(cwd, file), file, body);
+  return size;
+}
+
+async function* bodyOf(response: Response): AsyncGenerator<Uint8Array> {
+  try {
+    yield* response.body ?? [];
+  } catch (cause) {
+    throw connectionErrors.broken({ what: new URL(response.url).pathname, reason: messageOf(cause) }, { cause });
+  }
+}
+
+async function writeWhole(path: string, shown: string, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const temporary = `${path}.${randomUUID().slice(0, 8)}.part`;
+  try {
+    await pipeline(body, createWriteStream(temporary, { flags: "wx" }));
+    await rename(temporary, path);
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    if (typeof (cause as NodeJS.ErrnoException).syscall !== "string") throw cause;
+    throw commandErrors.fileUnwritable({ file: shown, reason: messageOf(cause) }, { cause });
+  }
+}
+
+/** Standard output outlives what is written to it. */
+const keepOpen = (stream: NodeJS.WritableStream) => new Writable({ write: (chunk: Uint8Array, _, done) => void stream.write(chunk, done) });

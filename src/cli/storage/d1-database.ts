@@ -1,0 +1,51 @@
+import type { TargetDatabase } from "../../workers/index.ts";
+import { isCode } from "../api/codes.ts";
+import type { Connection } from "../api/connect.ts";
+import { pagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import type { Surroundings } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import type { StorageValues } from "../shared-options.ts";
+import { connectStorage } from "../worker-of.ts";
+
+export interface D1Connection extends Connection {
+  /** A database, by the name that was given. */
+  id: string;
+  name: string;
+  /** `/accounts/<id>/d1/database/<uuid>` */
+  database: string;
+  /** What the configuration says of it. */
+  configured: TargetDatabase | undefined;
+}
+
+export interface Database {
+  uuid: string;
+  name: string;
+  version?: string;
+  created_at?: string;
+  file_size?: number;
+  num_tables?: number;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export const databaseArgument = { name: "database", summary: "its name, its binding in the configuration, or its id", required: true } as const;
+
+/** A database by its binding, its name or its id. Names that the configuration has an id for are not looked up. */
+export async function connectDatabase(name: string, values: StorageValues, surroundings: Surroundings): Promise<D1Connection> {
+  const { target, ...connection } = await connectStorage(values, surroundings);
+  const configured = target?.d1Databases.find((database) => [database.binding, database.name, database.id].includes(name));
+  const id = configured?.id ?? (UUID.test(name) ? name : await idOf(configured?.name ?? name, connection));
+  return { ...connection, id, name: configured?.name ?? name, database: `${connection.base}/d1/database${at`/${id}`}`, configured };
+}
+
+async function idOf(name: string, { api, base }: Connection): Promise<string> {
+  for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } })) if (database.name === name) return database.uuid;
+  // Ids of one's own choosing are databases too.
+  const found = await api.result<Database>("GET", `${base}/d1/database${at`/${name}`}`).catch((thrown: unknown) => {
+    if (isCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
+    throw thrown;
+  });
+  if (found === undefined) throw commandErrors.databaseUnknown({ name });
+  return found.uuid;
+}

@@ -1,0 +1,33 @@
+import { at } from "../api/paths.ts";
+import { type Options, type Surroundings } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { storageOptions, type StorageValues } from "../shared-options.ts";
+import { connectStorage } from "../worker-of.ts";
+
+/** Which namespace a key is in. */
+export const namespaceOptions = {
+  "namespace-id": { type: "string", placeholder: "id", summary: "the namespace" },
+  binding: { type: "string", short: "b", placeholder: "name", summary: "the namespace, by its binding in the configuration" },
+  ...storageOptions,
+} as const satisfies Options;
+
+export interface NamespaceValues extends StorageValues {
+  "namespace-id": string | undefined;
+  binding: string | undefined;
+}
+
+/** The namespace that is meant: its id, and where the API has it. */
+export async function connectNamespace(values: NamespaceValues, surroundings: Surroundings) {
+  const connection = await connectStorage(values, surroundings);
+  const id = values["namespace-id"] ?? boundNamespace(values.binding, connection.target?.kvNamespaces);
+  return { ...connection, id, namespace: `${connection.base}/storage/kv/namespaces${at`/${id}`}` };
+}
+
+function boundNamespace(binding: string | undefined, namespaces: readonly { binding: string; id: string | undefined }[] = []): string {
+  const names = namespaces.map((namespace) => namespace.binding).join(", ") || "none";
+  if (binding === undefined) throw commandErrors.storageUnnamed({ what: "KV namespace", options: "--binding <name> or --namespace-id <id>", names });
+  const found = namespaces.find((namespace) => namespace.binding === binding);
+  if (found === undefined) throw commandErrors.bindingUnknown({ binding, what: "KV namespace", names });
+  if (found.id === undefined) throw commandErrors.bindingWithoutId({ binding, what: "KV namespace", command: `reelpost kv namespace create ${binding}`, field: "id" });
+  return found.id;
+}

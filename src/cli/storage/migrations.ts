@@ -1,0 +1,64 @@
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../../kernel/index.ts";
+import { commandErrors } from "../errors.ts";
+import type { D1Connection } from "./d1-database.ts";
+import { runSql } from "./d1-query.ts";
+
+/** Where a database's migrations lie, and which table remembers those that ran. */
+export interface MigrationPlace {
+  dir: string;
+  table: string;
+}
+
+export const placeOf = ({ configured, name }: Pick<D1Connection, "configured" | "name">): MigrationPlace => {
+  if (configured === undefined) throw commandErrors.databaseUnbound({ name });
+  return { dir: configured.migrationsDir, table: configured.migrationsTable };
+};
+
+/** Names of the .sql files, in the order in which they are to run: by their number, then by their name. */
+export async function migrationFiles(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === "ENOENT") return [];
+    throw commandErrors.fileUnreadable({ file: dir, reason: messageOf(cause) }, { cause });
+  });
+  const names = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".sql")).map(({ name }) => name);
+  return names.sort((a, b) => numberOf(a) - numberOf(b) || (a < b ? -1 : 1));
+}
+
+const numberOf = (name: string) => (/^\d+/.test(name) ? Number.parseInt(name, 10) : Infinity);
+
+/** An empty migration with the next number: `0003_add_users.sql`. */
+export async function createMigration(dir: string, message: string): Promise<string> {
+  const last = Math.max(0, ...(await migrationFiles(dir)).map(numberOf).filter(Number.isFinite));
+  const words = message.trim().replaceAll(/[^\p{L}\p{N}]+/gu, "_").replaceAll(/^_+|_+$/g, "");
+  const name = `${String(last + 1).padStart(4, "0")}_${words || "migration"}.sql`;
+  try {
+    await mkdir(dir, { recursive: true });
+    await writeFile(join(dir, name), `-- Migration number: ${last + 1}\n`, { flag: "wx" });
+  } catch (cause) {
+    throw commandErrors.fileUnwritable({ file: join(dir, name), reason: messageOf(cause) }, { cause });
+  }
+  return name;
+}
+
+/** The files that have not run on the database yet. */
+export async function unapplied(connection: D1Connection, { dir, table }: MigrationPlace): Promise<string[]> {
+  const files = await migrationFiles(dir);
+  const name = quoted(table);
+  await runSql(connection, `CREATE TABLE IF NOT EXISTS ${name} (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL);`);
+  const rows = await runSql(connection, `SELECT name FROM ${name} ORDER BY id;`);
+  const done = new Set(rows[0]?.results.map((row) => row["name"]));
+  return files.filter((file) => !done.has(file));
+}
+
+/** Runs one file, and remembers that it ran in the same call: the server runs all of it or nothing. */
+export async function applyMigration(connection: D1Connection, { dir, table }: MigrationPlace, file: string): Promise<void> {
+  const sql = await readFile(join(dir, file), "utf8").catch((cause: unknown) => {
+    throw commandErrors.fileUnreadable({ file, reason: messageOf(cause) }, { cause });
+  });
+  // The line break ends a comment on the last line, the semicolon a statement that lacks its own; an empty statement is nothing.
+  await runSql(connection, `${sql}\n;\nINSERT INTO ${quoted(table)} (name) VALUES ('${file.replaceAll("'", "''")}');`);
+}
+
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;

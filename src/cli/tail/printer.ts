@@ -1,0 +1,51 @@
+import { createConsole, createOutput } from "../../dev/index.ts";
+import { oneLine } from "../../kernel/text.ts";
+import type { Surroundings } from "../command.ts";
+import { painter } from "../print.ts";
+import { eventOfTrace } from "./events.ts";
+
+/** Shows records as they come. */
+export interface TailPrinter {
+  print(frame: string): void;
+  flushed(): Promise<void>;
+}
+
+/** As `reelpost dev` tells them, with the time of each; a frame that is no record is shown as it is. */
+export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "env">, script: string): TailPrinter {
+  const output = createOutput(stdout.stream, { env });
+  const paint = painter(stdout);
+  let prefix = "";
+  const report = createConsole({ output: { ...output, colour: stdout.colour, write: (text) => output.write(`${prefix}${text}`) } });
+  return {
+    print(frame) {
+      const found = eventOfTrace(parse(frame), script);
+      if (found === undefined) return output.write(oneLine(frame));
+      prefix = found.at === undefined ? "" : `${paint("dim", clock(found.at))} `;
+      report(found.event);
+    },
+    flushed: () => output.flushed(),
+  };
+}
+
+/** Each record as the server sent it: indented for people who asked for JSON, one on a line for programs. */
+export function jsonPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "env">, { lines }: { lines: boolean }): TailPrinter {
+  const output = createOutput(stdout.stream, { env });
+  return {
+    print(frame) {
+      const value = parse(frame);
+      output.write(value === undefined ? JSON.stringify({ message: frame }) : JSON.stringify(value, undefined, lines ? undefined : 2));
+    },
+    flushed: () => output.flushed(),
+  };
+}
+
+function parse(frame: string): unknown {
+  try {
+    return JSON.parse(frame) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+const two = (value: number) => String(value).padStart(2, "0");
+const clock = (at: Date) => (Number.isNaN(at.getTime()) ? "--:--:--" : [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":"));

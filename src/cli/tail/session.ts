@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Api } from "../api/client.ts";
+import { isCode } from "../api/codes.ts";
+import { at } from "../api/paths.ts";
+import { commandErrors } from "../errors.ts";
+
+export interface TailOptions {
+  api: Api;
+  /** `/accounts/<id>/workers/scripts/<name>` */
+  script: string;
+  filters: Record<string, unknown>[];
+  /** Ends the tail; the server forgets it. */
+  signal: AbortSignal;
+  onOpen(): void;
+  /** One text frame. */
+  onFrame(text: string): void;
+  /** The connection was lost; the next try comes after these seconds. */
+  onLost(reason: string, seconds: number): void;
+  pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+/** Each try makes a tail of its own: the server has forgotten, or will forget, the one before. */
+const WAITS = [1, 2, 4, 8, 16];
+/** A connection nobody speaks on may be gone without a word; what is sent finds out. */
+const HEARTBEAT_MS = 10_000;
+const DELETE_TIMEOUT_MS = 5000;
+
+const HELLO = JSON.stringify({ debug: false });
+
+/** Reads until the signal, or until the server ends the tail by itself. Throws when the connection is lost and five tries in a row did not bring it back. */
+export async function readTail({ api, script, filters, signal, onOpen, onFrame, onLost, pause = (ms, stop) => sleep(ms, undefined, { signal: stop }) }: TailOptions): Promise<void> {
+  let failures = 0;
+  for (;;) {
+    const reason = await once().catch((thrown: unknown) => {
+      // The first try tells what is wrong with the request; later ones may meet a server that is starting.
+      if (failures === 0 || isCode(thrown, 10000, 9109, 10007)) throw thrown;
+      return thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
+    });
+    if (reason === undefined || signal.aborted) return;
+    if (failures === WAITS.length) throw commandErrors.tailLost({ reason });
+    const seconds = WAITS[failures++]!;
+    onLost(reason, seconds);
+    await pause(seconds * 1000, signal).catch(() => {});
+    if (signal.aborted) return;
+  }
+
+  /** Resolves with the reason of a lost connection; undefined: it is over. */
+  async function once(): Promise<string | undefined> {
+    const { id, url } = await api.result<{ id: string; url: string }>("POST", `${script}/tails`, { json: { filters } });
+    try {
+      return await readSocket(url);
+    } finally {
+      await api.result("DELETE", `${script}/tails${at`/${id}`}`, { timeoutMs: DELETE_TIMEOUT_MS }).catch(() => {});
+    }
+  }
+
+  function readSocket(url: string): Promise<string | undefined> {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    const socket = new WebSocket(url, "trace-v1");
+    const heartbeat = setInterval(() => {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      failures = 0;
+      socket.send(HELLO);
+    }, HEARTBEAT_MS);
+    const leave = () => {
+      socket.close(1000);
+      resolve(undefined);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    socket.addEventListener("open", () => {
+      socket.send(HELLO);
+      onOpen();
+    });
+    socket.addEventListener("message", ({ data }) => {
+      // Only a connection that was good for something ends the count of failures.
+      failures = 0;
+      if (typeof data === "string") onFrame(data);
+      else void (data as Blob).text().then(onFrame, () => {});
+    });
+    socket.addEventListener("close", ({ code, reason }) => resolve(code === 1000 ? undefined : reason === "" ? `the connection ended (${code})` : reason));
+    return promise.finally(() => {
+      clearInterval(heartbeat);
+      signal.removeEventListener("abort", leave);
+    });
+  }
+}

@@ -1,0 +1,30 @@
+export interface PermissionGroup {
+  id: string;
+  name: string;
+  scopes: string[];
+}
+
+export interface Policy {
+  effect: "allow";
+  resources: Record<string, string | Record<string, string>>;
+  permission_groups: { id: string }[];
+}
+
+const ACCOUNT = "com.cloudflare.api.account";
+const ZONE = "com.cloudflare.api.account.zone";
+const USER = "com.cloudflare.api.user";
+
+/** A permission is about one kind of thing: each kind gets a policy that names all of it in the account. */
+export async function policiesFor(groups: readonly PermissionGroup[], { account, user }: { account: string; user: () => Promise<string> }): Promise<Policy[]> {
+  const of = (scope: string) => groups.filter(({ scopes }) => scopes.includes(scope)).map(({ id }) => ({ id }));
+  const inAccount = of(ACCOUNT);
+  const inZones = of(ZONE);
+  const ofUser = of(USER);
+  return [
+    ...(inAccount.length === 0 ? [] : [allow(inAccount, { [`${ACCOUNT}.${account}`]: "*" })]),
+    ...(inZones.length === 0 ? [] : [allow(inZones, { [`${ACCOUNT}.${account}`]: { [`${ZONE}.*`]: "*" } })]),
+    ...(ofUser.length === 0 ? [] : [allow(ofUser, { [`${USER}.${await user()}`]: "*" })]),
+  ];
+}
+
+const allow = (groups: Policy["permission_groups"], resources: Policy["resources"]): Policy => ({ effect: "allow", resources, permission_groups: groups });

@@ -1,0 +1,33 @@
+import type { Target } from "../workers/index.ts";
+import { connect, type Connection } from "./api/connect.ts";
+import { at } from "./api/paths.ts";
+import type { Surroundings } from "./command.ts";
+import { commandErrors } from "./errors.ts";
+import type { StorageValues, WorkerValues } from "./shared-options.ts";
+
+/** The worker a command is about, on its server. */
+export interface WorkerConnection extends Connection {
+  name: string;
+  /** `/accounts/<id>/workers/scripts/<name>` */
+  script: string;
+}
+
+/** The worker that is named, or the one of the configuration. */
+export async function connectWorker(values: WorkerValues, surroundings: Surroundings, argument?: string): Promise<WorkerConnection> {
+  const target = await configurationOf(values, surroundings);
+  const name = argument ?? values.name ?? target?.name;
+  if (name === undefined) throw commandErrors.workerUnnamed();
+  const connection = await connect(values, surroundings, target);
+  return { ...connection, name, script: `${connection.base}/workers/scripts${at`/${name}`}` };
+}
+
+/** For a command about storage: the configuration beside the connection, where there is one. */
+export async function connectStorage(values: StorageValues, surroundings: Surroundings): Promise<Connection & { target: Target | undefined }> {
+  const target = await configurationOf(values, surroundings);
+  return { ...(await connect(values, surroundings, target)), target };
+}
+
+async function configurationOf({ config, env }: StorageValues, { cwd }: Surroundings): Promise<Target | undefined> {
+  const { readTarget } = await import("../workers/index.ts");
+  return readTarget({ cwd, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
+}

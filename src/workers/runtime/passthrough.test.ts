@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createServer, request as httpRequest } from "node:http";
+import { once } from "node:events";
+import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
@@ -33,6 +34,27 @@ describe("HTTP through to a worker", () => {
       assert.equal(await whole.text(), String(size));
     });
   }
+
+  for (const size of [1000, 1_000_000, 20_000_000]) {
+    it(`an answer that does not refuse a body of ${size} bytes arrives although nobody reads it, and so does the next one`, async () => {
+      await handler(`return new Response("thanks")`);
+      for (let i = 0; i < 3; i++) assert.equal(await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: Buffer.alloc(size) })).text(), "thanks");
+    });
+  }
+
+  it("a body goes through a worker while it is still being sent", async () => {
+    await handler("return new Response(request.body)");
+    const request = httpRequest({ port, method: "POST" });
+    request.write("first");
+    const [answer] = (await once(request, "response")) as [IncomingMessage];
+    assert.equal(String((await once(answer, "data"))[0]), "first");
+    request.write("second");
+    assert.equal(String((await once(answer, "data"))[0]), "second");
+    request.end();
+    await once(answer, "end");
+    const large = Buffer.alloc(20_000_000, "x");
+    assert.equal((await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: large })).bytes()).length, large.length);
+  });
 
   it("an answer may have 100 KB of headers", async () => {
     await handler(`return new Response("", { headers: { "x-long": "y".repeat(100_000) } })`);

@@ -1,8 +1,9 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
 /**
- * Sends the body of a request on. A peer may answer before it has read all of it: from then on nothing more is sent, and the rest is read
- * and forgotten. Unlike a pipeline it never destroys `request`, whose connection the answer still needs.
+ * Sends the body of a request on. A peer may answer before it has read all of it, and go on reading: what passes a body through answers with
+ * its beginning. Only an answer that refuses (4xx, 5xx) ends the sending, as does a peer that hangs up; the rest is then read and
+ * forgotten (RFC 9112 9.3). Unlike a pipeline it never destroys `request`, whose connection the answer still needs.
  */
 export function upload(request: IncomingMessage, outgoing: ClientRequest): void {
   let over = false;
@@ -17,7 +18,10 @@ export function upload(request: IncomingMessage, outgoing: ClientRequest): void 
     if (!ended) request.resume();
     else if (!over) outgoing.end();
   };
-  outgoing.once("response", stop).once("close", stop).on("error", stop);
+  outgoing.once("response", ({ statusCode = 0 }) => {
+    if (statusCode >= 400) stop();
+  });
+  outgoing.once("close", stop).on("error", stop);
   request
     .on("data", (chunk: Buffer) => {
       if (over) return;

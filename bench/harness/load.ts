@@ -7,11 +7,18 @@ export interface Answer {
   body: string;
 }
 
+export interface LoadClient {
+  get(path: string): Promise<Answer>;
+  post(path: string, body: Uint8Array): Promise<Answer>;
+  close(): void;
+}
+
 /**
- * Posts over keep-alive connections, one for each request under way. The load shares the machine with what it measures,
+ * Asks over keep-alive connections, one for each request under way. The load shares the machine with what it measures,
  * so this speaks just enough HTTP/1.1 to cost a tenth of `node:http`: it needs a Content-Length in the answer and throws without one.
  */
-export function createClient(url: string): { post(path: string, body: Uint8Array): Promise<Answer>; close(): void } {
+export function createClient(url: string, headers: Record<string, string> = {}): LoadClient {
+  const fixed = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
   const { hostname, port, host } = new URL(url);
   const idle: Socket[] = [];
   const open = new Set<Socket>();
@@ -31,17 +38,20 @@ export function createClient(url: string): { post(path: string, body: Uint8Array
     }
   };
 
+  async function send(head: string, body?: Uint8Array): Promise<Answer> {
+    const socket = idleConnection() ?? connection();
+    socket.cork();
+    socket.write(head);
+    if (body !== undefined) socket.write(body);
+    socket.uncork();
+    const answer = await readAnswer(socket);
+    idle.push(socket);
+    return answer;
+  }
+
   return {
-    async post(path, body) {
-      const socket = idleConnection() ?? connection();
-      socket.cork();
-      socket.write(`POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: text/plain\r\ncontent-length: ${body.byteLength}\r\n\r\n`);
-      socket.write(body);
-      socket.uncork();
-      const answer = await readAnswer(socket);
-      idle.push(socket);
-      return answer;
-    },
+    get: (path) => send(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n${fixed}\r\n`),
+    post: (path, body) => send(`POST ${path} HTTP/1.1\r\nhost: ${host}\r\n${fixed}content-type: text/plain\r\ncontent-length: ${body.byteLength}\r\n\r\n`, body),
     close: () => open.forEach((socket) => socket.destroy()),
   };
 }

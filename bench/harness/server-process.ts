@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 
 export interface ServerProcess {
   url: string;
+  pid: number;
   stop(): Promise<void>;
 }
 
@@ -12,13 +13,14 @@ interface Options {
   cwd: string;
   /** Gives the server's URL out of the line that says it is ready, undefined for every other line of stdout. */
   ready: (line: string) => string | undefined;
+  env?: Record<string, string>;
   readyTimeoutMs?: number;
   stopTimeoutMs?: number;
 }
 
 /** Starts a server in a Node process of its own and resolves when it says that it is ready. Its output is read and dropped afterwards. */
-export async function startServerProcess({ name, args, cwd, ready, readyTimeoutMs = 60_000, stopTimeoutMs = 15_000 }: Options): Promise<ServerProcess> {
-  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+export async function startServerProcess({ name, args, cwd, ready, env = {}, readyTimeoutMs = 60_000, stopTimeoutMs = 15_000 }: Options): Promise<ServerProcess> {
+  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1", ...env } });
   const said: string[] = [];
   const remember = (line: string) => {
     said.push(line);
@@ -42,7 +44,7 @@ export async function startServerProcess({ name, args, cwd, ready, readyTimeoutM
         resolve(found);
       });
     });
-    return { url, stop: () => stopChild(child, stopTimeoutMs) };
+    return { url, pid: child.pid!, stop: () => stopChild(child, stopTimeoutMs) };
   } catch (err) {
     await stopChild(child, stopTimeoutMs);
     throw err;

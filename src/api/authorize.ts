@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { Caller, Resource } from "../accounts/index.ts";
 import { apiErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
@@ -6,19 +7,19 @@ import type { Credentials, Gate } from "./ports.ts";
 const BEARER = /^Bearer +([\x21-\x7e]{1,256})$/i;
 
 /** Reads who the caller claims to be. Throws noCredentials or badCredentials. */
-export function credentialsOf(headers: Headers, ip: string | undefined): Credentials {
-  const authorization = headers.get("authorization");
+export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefined): Credentials {
+  const { authorization } = headers;
   const from = ip === undefined ? {} : { ip };
-  if (authorization !== null) {
+  if (authorization !== undefined) {
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined) throw apiErrors.badCredentials({ chain: [{ code: 6111, message: "Invalid format for Authorization header" }] });
     return { secret, ...from };
   }
-  const email = headers.get("x-auth-email");
-  const key = headers.get("x-auth-key");
-  if (email === null && key === null) throw apiErrors.noCredentials();
-  if (!email?.includes("@")) throw apiErrors.badCredentials({ chain: [{ code: 6102, message: "Invalid format for X-Auth-Email header" }] });
-  if (key === null || key === "") throw apiErrors.badCredentials({ chain: [{ code: 6103, message: "Invalid format for X-Auth-Key header" }] });
+  const email = headers["x-auth-email"];
+  const key = headers["x-auth-key"];
+  if (email === undefined && key === undefined) throw apiErrors.noCredentials();
+  if (typeof email !== "string" || !email.includes("@")) throw apiErrors.badCredentials({ chain: [{ code: 6102, message: "Invalid format for X-Auth-Email header" }] });
+  if (typeof key !== "string" || key === "") throw apiErrors.badCredentials({ chain: [{ code: 6103, message: "Invalid format for X-Auth-Key header" }] });
   return { secret: key, email, ...from };
 }
 

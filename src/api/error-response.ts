@@ -1,19 +1,28 @@
-import type { Context } from "hono";
-import { isStoreError } from "../store/index.ts";
 import { UserError, type Log } from "../kernel/index.ts";
+import { isStoreError } from "../store/index.ts";
 import { errorItem, failure } from "./envelope.ts";
 import { apiErrors } from "./errors.ts";
 
+export interface Failure {
+  status: number;
+  envelope: ReturnType<typeof failure>;
+  headers: Record<string, string>;
+}
+
 /** Any thrown thing as the envelope of a failure. A person's mistake is answered in words; ours is logged, and the answer only names the place in the log. */
-export function errorResponse(context: Context, thrown: unknown, { id, log, headers }: { id: string; log: Log; headers: Record<string, string> }): Response {
+export function failureOf(thrown: unknown, id: string, log: () => Log): Failure {
   const errors = thrown instanceof AggregateError && thrown.errors.length > 0 && thrown.errors.every((error) => error instanceof UserError) ? (thrown.errors as UserError[]) : undefined;
-  if (errors !== undefined) return context.json(failure(errors.slice(0, 20).map(errorItem)), errors[0]!.entry.http as 400, headers);
+  if (errors !== undefined) return { status: errors[0]!.entry.http, envelope: failure(errors.slice(0, 20).map(errorItem)), headers: {} };
   if (!(thrown instanceof UserError)) {
-    log.error({ err: thrown }, "a request failed");
-    return context.json(failure([errorItem(apiErrors.internal({ id }))]), 500, headers);
+    log().error({ err: thrown }, "a request failed");
+    return { status: 500, envelope: failure([errorItem(apiErrors.internal({ id }))]), headers: {} };
   }
-  if (isStoreError(thrown) && thrown.entry.http >= 500) log.error({ err: thrown }, "a request failed");
-  const { retryAfter } = thrown.details;
+  if (isStoreError(thrown) && thrown.entry.http >= 500) log().error({ err: thrown }, "a request failed");
+  const { retryAfter, allow } = thrown.details;
   const wait = typeof retryAfter === "number" ? retryAfter : thrown.entry.http === 503 ? 1 : undefined;
-  return context.json(failure([errorItem(thrown)]), thrown.entry.http as 400, { ...headers, ...(wait !== undefined && { "retry-after": String(wait) }) });
+  return {
+    status: thrown.entry.http,
+    envelope: failure([errorItem(thrown)]),
+    headers: { ...(wait !== undefined && { "retry-after": String(wait) }), ...(typeof allow === "string" && { allow }) },
+  };
 }

@@ -88,6 +88,8 @@ export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}
   });
   server.on("upgrade", (request, socket, head) => {
     upgraded.add(socket);
+    // Node, this file and two pipelines each want to hear of its end: more than the ten that Node takes for a leak.
+    socket.setMaxListeners(20);
     socket.once("close", () => upgraded.delete(socket));
     socket.on("error", () => socket.destroy());
     onUpgrade(request, socket, head).catch((err: unknown) => {

@@ -8,6 +8,7 @@ export { isStoreError, storeErrors } from "./errors.ts";
 export { createLocalEvents } from "./events/local.ts";
 export type { Events } from "./events/port.ts";
 export { openPostgresEvents } from "./events/postgres.ts";
+export { createVersions, type Versions } from "./events/versions.ts";
 export { createJobs, type JobsParts } from "./jobs/jobs.ts";
 export { jobsMigrations } from "./jobs/jobs-table.ts";
 export type { Job, JobContext, Jobs, JobState, JobWorker, WorkOptions } from "./jobs/port.ts";

@@ -1,5 +1,6 @@
 import type { Clock, Ids } from "../kernel/index.ts";
-import type { Db, Events } from "../store/index.ts";
+import { createVersions, type Db, type Events } from "../store/index.ts";
+import { RECORDS_CHANGED } from "./records/change.ts";
 import { createRecords, type Records } from "./records/records.ts";
 import type { ZoneStatus } from "./types.ts";
 import { createZoneList, type ZoneList } from "./zones.ts";
@@ -26,5 +27,14 @@ export interface Zones extends ZoneList {
 
 export function createZones({ db, clock, ids, events, nameServers, firstStatus = "active", recordQuota = null }: ZonesOptions): Zones {
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
-  return { ...list, records: createRecords({ db, clock, ids, events, quota: recordQuota }), zoneAccount: account, close };
+  const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
+  return {
+    ...list,
+    records: createRecords({ db, clock, ids, versions, quota: recordQuota }),
+    zoneAccount: account,
+    close() {
+      versions.close();
+      close();
+    },
+  };
 }

@@ -13,9 +13,10 @@ const ONE = `${LIST}/{dns_record_id}`;
 
 export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
   const { records } = zones;
+  const version = (params: Record<string, string>) => records.version(params.zone_id!);
 
   return [
-    route({ id: "dns-records-for-a-zone-list-dns-records", method: "get", path: LIST, tag, summary: "List DNS records", permission: "DNS Read", query: recordListQuery, result: z.array(recordSchema) }, async ({ params, query }) => {
+    route({ id: "dns-records-for-a-zone-list-dns-records", method: "get", path: LIST, tag, summary: "List DNS records", permission: "DNS Read", version, query: recordListQuery, result: z.array(recordSchema) }, async ({ params, query }) => {
       const zone = params.zone_id!;
       const page = pageRequest(query);
       const wanted = await recordQuery(query, async () => (await zones.get(zone)).name);
@@ -23,7 +24,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
     }),
     route({ id: "dns-records-for-a-zone-create-dns-record", method: "post", path: LIST, tag, summary: "Create a DNS record", permission: "DNS Write", body: recordBody, result: recordSchema }, async ({ params, body }) =>
       answer(showRecord(await records.create(await zones.get(params.zone_id!), requestOf(body))))),
-    route({ id: "dns-records-for-a-zone-dns-record-details", method: "get", path: ONE, tag, summary: "Get a DNS record", permission: "DNS Read", result: recordSchema }, async ({ params }) =>
+    route({ id: "dns-records-for-a-zone-dns-record-details", method: "get", path: ONE, tag, summary: "Get a DNS record", permission: "DNS Read", version, result: recordSchema }, async ({ params }) =>
       answer(showRecord(await records.get(params.zone_id!, params.dns_record_id!)))),
     route({ id: "dns-records-for-a-zone-update-dns-record", method: "put", path: ONE, tag, summary: "Overwrite a DNS record", permission: "DNS Write", body: recordBody, result: recordSchema }, async ({ params, body }) =>
       answer(showRecord(await records.replace(await zones.get(params.zone_id!), params.dns_record_id!, requestOf(body))))),

@@ -155,6 +155,20 @@ export function dbConformance(engine: TestEngine): void {
       assert.equal((await db.write(db.tables<Tables>().deleteFrom("things").where("name", "=", "absent"))).affected, 0);
     });
 
+    test("is seen by the fast read as soon as it is acknowledged", async (t) => {
+      const db = await open(t);
+      const names = () => db.read(db.tables<Tables>().selectFrom("things").select("name").orderBy("name"));
+      for (const name of ["a", "b", "c"]) {
+        await db.write(db.tables<Tables>().insertInto("things").values(thing(name)));
+        assert.equal((await names()).at(-1)?.name, name);
+      }
+      await db.transaction<Tables, void>(async (tx) => {
+        await tx.deleteFrom("things").execute();
+        assert.deepStrictEqual(await names(), [{ name: "a" }, { name: "b" }, { name: "c" }], "not before its commit");
+      });
+      assert.deepEqual(await names(), []);
+    });
+
     test("gives each of many concurrent callers its own answer", async (t) => {
       const db = await open(t);
       const outcomes = await Promise.allSettled(["a", "b", "a", "c", "b"].map((name) => db.write(db.tables<Tables>().insertInto("things").values(thing(name)).returning("name"))));

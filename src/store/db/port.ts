@@ -21,6 +21,8 @@ export interface Db {
    * Every caller gets its own rows (RETURNING) or its own error; resolved means on the disk, as for a transaction.
    */
   write<Row>(query: Compilable<Row>): Promise<Written<Row>>;
+  /** A SELECT outside of any transaction, the fast way: for the reads that every request makes. */
+  read<Row>(query: Compilable<Row>): Promise<Row[]>;
   close(): Promise<void>;
 }
 

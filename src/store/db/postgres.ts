@@ -45,6 +45,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
       const { rows, numAffectedRows } = await tracked(() => kysely.executeQuery(query.compile()));
       return { rows, affected: Number(numAffectedRows ?? 0) };
     },
+    read: async (query) => (await kysely.executeQuery(query.compile())).rows,
     close,
   };
 }

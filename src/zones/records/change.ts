@@ -1,5 +1,5 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
-import { isUniqueViolation, type Db, type Events } from "../../store/index.ts";
+import { isUniqueViolation, type Db, type Versions } from "../../store/index.ts";
 import { zoneErrors } from "../errors.ts";
 import type { Executor, ZoneTables } from "../tables.ts";
 import { checkRecord } from "./check.ts";
@@ -15,7 +15,8 @@ export interface RecordChangeParts {
   db: Db;
   clock: Clock;
   ids: Ids;
-  events: Events;
+  /** Of zones: RECORDS_CHANGED. */
+  versions: Versions;
   /** Records of one zone at most; null: as many as the disk takes. */
   quota: number | null;
 }
@@ -42,12 +43,12 @@ export interface ChangeSteps {
 export type ChangeRecords = <Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>) => Promise<Result>;
 
 /** Runs `work` in one transaction: all of it is kept or nothing. */
-export function createRecordChanges({ db, clock, ids, events, quota }: RecordChangeParts): ChangeRecords {
+export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeParts): ChangeRecords {
   const turn = createTurns();
 
   return async (zone, work) => {
     const result = await turn(zone.id, () => transact(zone, work));
-    events.publish(RECORDS_CHANGED, zone.id);
+    versions.changed(zone.id);
     return result;
   };
 

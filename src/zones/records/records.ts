@@ -13,6 +13,8 @@ import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
 import { readImport, recordLine, zoneFileHead } from "./zone-file.ts";
 
 export interface Records {
+  /** A number that changes with the records of a zone; undefined where another process may change them. */
+  version(zone: string): number | undefined;
   list(zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>>;
   /** Throws noRecord. */
   get(zone: string, id: string): Promise<DnsRecord>;
@@ -45,6 +47,7 @@ export function createRecords(parts: RecordChangeParts & { db: Db }): Records {
   const counts = recordCounts(tables);
 
   return {
+    version: parts.versions.of,
     list: createRecordLister(tables),
     async get(zone, id) {
       const record = await find(zone, id);

@@ -1,0 +1,127 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fillDataDirectory, type Filled } from "./api-read/rows.ts";
+import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import { cpuSeconds } from "./harness/cpu-time.ts";
+import { createClient, throughput, type LoadClient } from "./harness/load.ts";
+import { startServerProcess, type ServerProcess } from "./harness/server-process.ts";
+
+const FEW = 1000;
+const MANY = 10_000;
+const CONCURRENCY = 16;
+const SAMPLE_MS = 2000;
+/** Enough for a 99th percentile that two slow requests do not make. */
+const TIMED = 2000;
+const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
+const bareServer = join(import.meta.dirname, "api-read", "bare.ts");
+
+/**
+ * A page of 20 DNS records and one record, read from `reelpost serve` with everything a request passes there (token, permission, rate limit,
+ * query, SQLite), beside a bare route of Hono that answers the same octets; and the same where the table has a thousand times the rows.
+ */
+const bench: Bench = {
+  name: "api-read",
+  async setup(kit) {
+    const few = await startOurs(kit, "few", FEW);
+    const many = await startOurs(kit, "many", MANY);
+    const bare = await startBare(kit, few);
+    return {
+      peers: { hono: bare.version },
+      arms: [
+        ...perCpuArms("reelpost", few),
+        ...perCpuArms("hono", { ...few, ...bare }),
+        ...p99Arms("few rows", few),
+        ...p99Arms("many rows", many),
+      ],
+      figures: (of) => ({
+        list_ratio: of("reelpost list") / of("hono list"),
+        get_ratio: of("reelpost get") / of("hono get"),
+        p99_growth: Math.max(of("list p99, many rows") / of("list p99, few rows"), of("get p99, many rows") / of("get p99, few rows")),
+        // For the reader: what the ratios are made of.
+        list_per_cpu_second: of("reelpost list"),
+        get_per_cpu_second: of("reelpost get"),
+        list_p99_growth: of("list p99, many rows") / of("list p99, few rows"),
+        get_p99_growth: of("get p99, many rows") / of("get p99, few rows"),
+      }),
+    };
+  },
+};
+export default bench;
+
+interface Side extends Pick<Filled, "zone" | "records"> {
+  client: LoadClient;
+  server: ServerProcess;
+}
+
+async function startOurs(kit: Kit, name: string, rows: number): Promise<Side> {
+  const cwd = join(kit.dir, name);
+  kit.say(`making ${rows} records`);
+  const { token, zone, records } = await fillDataDirectory(cwd, rows);
+  const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
+  // Counted as always, and never reached.
+  const env = { REELPOST_API_RATE_LIMIT: "1000000000" };
+  const server = await startServerProcess({ name: "reelpost serve", args, cwd, env, ready: (line) => (JSON.parse(line) as { url?: string }).url });
+  kit.onStop(server.stop);
+  return { zone, records, server, client: clientOf(kit, server, token) };
+}
+
+async function startBare(kit: Kit, { client, zone, records }: Side): Promise<Pick<Side, "server" | "client"> & { version: string }> {
+  const [list, get] = await Promise.all([client.get(listPath(zone)), client.get(getPath(zone, records[0]!))]);
+  const env = { BENCH_ANSWERS: `{"list":${list.body},"get":${get.body}}` };
+  const server = await startServerProcess({ name: "hono", args: [bareServer], cwd: kit.dir, env, ready: (line) => (JSON.parse(line) as { url: string }).url });
+  kit.onStop(server.stop);
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "..", "node_modules", "hono", "package.json"), "utf8")) as { version: string };
+  return { server, version, client: clientOf(kit, server, "nobody") };
+}
+
+function clientOf(kit: Kit, { url }: ServerProcess, token: string): LoadClient {
+  const client = createClient(url, { authorization: `Bearer ${token}` });
+  kit.onStop(client.close);
+  return client;
+}
+
+const listPath = (zone: string) => `/client/v4/zones/${zone}/dns_records?page=1&per_page=20`;
+const getPath = (zone: string, id: string) => `/client/v4/zones/${zone}/dns_records/${id}`;
+
+function requestsOf({ client, zone, records }: Side): Record<"list" | "get", () => Promise<void>> {
+  let next = 0;
+  const ask = async (path: string) => {
+    const { status, body } = await client.get(path);
+    if (status !== 200 || !body.startsWith('{"success":true')) throw new Error(`GET ${path} answered ${status}: ${body.slice(0, 500)}`);
+  };
+  return { list: () => ask(listPath(zone)), get: () => ask(getPath(zone, records[next++ % records.length]!)) };
+}
+
+/** Requests for each second of the server's own CPU time: what else the machine does does not count. */
+function perCpuArms(who: string, side: Side): Arm[] {
+  return Object.entries(requestsOf(side)).map(([what, request]) => ({
+    name: `${who} ${what}`,
+    unit: "requests/CPU-s",
+    async sample() {
+      const before = cpuSeconds(side.server.pid);
+      let count = 0;
+      await throughput(async () => {
+        await request();
+        count++;
+      }, { concurrency: CONCURRENCY, forMs: SAMPLE_MS });
+      return count / (cpuSeconds(side.server.pid) - before);
+    },
+  }));
+}
+
+/** One request after the other: the time that 99 in a hundred do not need. */
+function p99Arms(where: string, side: Side): Arm[] {
+  return Object.entries(requestsOf(side)).map(([what, request]) => ({
+    name: `${what} p99, ${where}`,
+    unit: "ms",
+    async sample() {
+      const times: number[] = [];
+      for (let count = 0; count < TIMED; count++) {
+        const started = performance.now();
+        await request();
+        times.push(performance.now() - started);
+      }
+      return times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)]!;
+    },
+  }));
+}

@@ -1,0 +1,49 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
+import type { Caller } from "../accounts/index.ts";
+import type { Log } from "../kernel/index.ts";
+import { DEFAULT_BODY_BYTES, readBounded, readForm, readJson } from "./body.ts";
+import { invalidInput } from "./envelope.ts";
+import type { Call, Operation } from "./operation.ts";
+
+interface CallParts {
+  id: string;
+  operation: Operation;
+  caller: Caller;
+  log: Log;
+}
+
+/** A request as its handler gets it. Throws badRequest, badJson, bodyTooLarge for what the operation does not take. */
+export async function createCall({ req, env }: Context<{ Bindings: HttpBindings }>, { id, operation, caller, log }: CallParts): Promise<Call> {
+  const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
+  const call: Call = {
+    id,
+    params: req.param(),
+    query: query && valid(query.safeParse(single(req.queries())), "query"),
+    body: undefined,
+    caller,
+    log,
+    get request() {
+      return req.raw;
+    },
+    bytes: () => readBounded(req.raw, maxBytes),
+    form: () => readForm(req.raw, maxBytes),
+    node: env,
+  };
+  if (body !== undefined) call.body = valid(body.safeParse((await readJson(req.raw, maxBytes)) ?? (operation.bodyOptional === true ? {} : undefined)), "body");
+  return call;
+}
+
+type Parsed = ReturnType<NonNullable<Operation["query"]>["safeParse"]>;
+
+function valid(parsed: Parsed, where: "query" | "body"): unknown {
+  if (!parsed.success) throw invalidInput(parsed.error, where);
+  return parsed.data;
+}
+
+/** A parameter given once is a text, more often a list. */
+function single(queries: Record<string, string[]>): Record<string, string | string[]> {
+  const given: Record<string, string | string[]> = {};
+  for (const name in queries) given[name] = queries[name]!.length === 1 ? queries[name]![0]! : queries[name]!;
+  return given;
+}

@@ -1,0 +1,31 @@
+import type { HttpBindings } from "@hono/node-server";
+import { getPath } from "hono/utils/url";
+import type { Route } from "./operation.ts";
+
+/** `{name}` as Hono writes it. */
+export const honoPath = (path: string): string => path.replace(/\{(\w+)\+\}/g, ":$1{.+}").replace(/\{(\w+)\}/g, ":$1");
+
+/** The first match wins, so `/tokens/verify` goes before `/tokens/{token_id}`. */
+export const mostExactFirst = (routes: Route[]): Route[] => [...routes].sort((a, b) => rank(a.operation.path).localeCompare(rank(b.operation.path)));
+const rank = (path: string) => path.split("/").map((segment) => (segment.endsWith("+}") ? "3" : segment.startsWith("{") ? "2" : `1${segment}`)).join("/");
+
+/** For a path, the methods that some route takes it with. */
+export function methodsByPath(routes: Route[]): (path: string) => string[] {
+  const patterns = new Map<RegExp, string[]>();
+  for (const [path, group] of Map.groupBy(routes, ({ operation }) => operation.path)) {
+    const pattern = path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+");
+    patterns.set(new RegExp(`^${pattern}$`), group.map(({ operation }) => operation.method.toUpperCase()));
+  }
+  return (path) => [...new Set([...patterns].filter(([pattern]) => pattern.test(path)).flatMap(([, methods]) => methods))];
+}
+
+/**
+ * The path as it was sent, so that a parameter is decoded once and keys of every kind arrive: a parser of URLs takes `%2e%2e` and `..` for ways
+ * upwards, and Hono would match what is decoded already, where `%0A` is a line break that no pattern crosses.
+ */
+export function sentPath(request: Request, options?: { env?: HttpBindings }): string {
+  const target = options?.env?.incoming?.url;
+  if (target === undefined || !target.startsWith("/")) return getPath(request);
+  const end = target.indexOf("?");
+  return end < 0 ? target : target.slice(0, end);
+}

@@ -61,7 +61,7 @@ export function createRecordLister(tables: Executor) {
   return async (zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>> => {
     const { order = "type", direction = "asc" } = query;
     const offset = offsetOf(page);
-    const filters = matching(query);
+    const filters = matching(zone, query);
     if (filters.length === 0) {
       const total = sumOf(await counts(zone));
       if (offset >= total) return { items: [], total };
@@ -71,12 +71,13 @@ export function createRecordLister(tables: Executor) {
       }
     }
     const where = (eb: Builder) => eb.and([eb("zone_id", "=", zone), ...filters.map((filter) => filter(eb))]);
-    const found = await inOrder(tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where), order, direction).limit(page.perPage).offset(offset).execute();
+    const matched = tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where);
+    const found = await (query.content?.exact === undefined ? inOrder(matched, order, direction) : sorted(matched, order, direction)).limit(page.perPage).offset(offset).execute();
     return { items: found.map(toRecord), total: await total() };
 
     async function total(): Promise<number> {
       const { type, ...others } = query;
-      if (matching(others).length === 0) {
+      if (matching(zone, others).length === 0) {
         const known = await counts(zone);
         return type === undefined ? sumOf(known) : (known.get(type) ?? 0);
       }
@@ -89,22 +90,29 @@ interface Orderable<Self> {
   orderBy(column: never, direction: "asc" | "desc"): Self;
 }
 
+/** The same order, not taken from an index: SQLite would rather walk through the whole zone in order than look up the few records of a content and sort them. */
+const sorted = <Query extends Orderable<Query>>(query: Query, order: keyof typeof ORDERS, direction: "asc" | "desc"): Query =>
+  ORDERS[order].reduce<Query>((sorted, column) => sorted.orderBy(sql`coalesce(${sql.ref(column)}, null)` as never, direction), query);
+
 const inOrder = <Query extends Orderable<Query>>(query: Query, order: keyof typeof ORDERS, direction: "asc" | "desc"): Query =>
   ORDERS[order].reduce<Query>((sorted, column) => sorted.orderBy(column as never, direction), query);
 
 type Filter = (eb: Builder) => Expression<SqlBool>;
 
-function matching({ type, name, content, comment, proxied, tags = [], anyTag, any, search, shadowedBy, nsAt }: RecordQuery): Filter[] {
+function matching(zone: string, { type, name, content, comment, proxied, tags = [], anyTag, any, search, shadowedBy, nsAt }: RecordQuery): Filter[] {
   const filters: Filter[] = [];
   if (type !== undefined) filters.push((eb) => eb("type", "=", type));
   filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
-  // Many clients ask for the text of TXT without its quotes.
-  filters.push(...textFilters("content", content, (text) => (eb) => eb.or([text, quote(text)].map((form) => eb.and([eb("content_key", "=", contentKey(form)), eb(sql`lower(content)`, "=", form)])))));
+  // Many clients ask for the text of TXT without its quotes. The keys are what the index finds.
+  filters.push(...textFilters("content", content, (text) => (eb) => {
+    const forms = [text, quote(text)];
+    return eb.and([eb("content_key", "in", forms.map(contentKey)), eb(sql`lower(content)`, "in", forms)]);
+  }));
   filters.push(...textFilters("comment_key", comment, (text) => (eb) => eb("comment_key", "=", text)));
   if (comment?.present === true) filters.push((eb) => eb("comment", "is not", null));
   if (comment?.absent === true) filters.push((eb) => eb("comment", "is", null));
   if (proxied !== undefined) filters.push((eb) => eb("proxied", "=", Number(proxied)));
-  const tagged = tags.map(tagFilter);
+  const tagged = tags.map((filter) => tagFilter(zone, filter));
   if (tagged.length > 0) filters.push((eb) => join(eb, tagged, anyTag));
   const all: Filter[] = filters.length > 0 && any === true ? [(eb) => join(eb, filters, true)] : filters;
   if (search !== undefined) all.push((eb) => eb.or((["name", "content", "comment_key"] as const).map((column) => likeText(sql`lower(${sql.ref(column)})`, "contains", search.toLowerCase()))));
@@ -130,9 +138,9 @@ function textFilters(column: "name" | "content" | "comment_key", filter: TextFil
   ];
 }
 
-function tagFilter({ present, absent, exact, startswith, endswith, contains }: TagFilter): Filter {
+function tagFilter(zone: string, { present, absent, exact, startswith, endswith, contains }: TagFilter): Filter {
   const having = (name: string, value?: Expression<SqlBool>): Filter => (eb) =>
-    eb("id", "in", eb.selectFrom("dns_record_tags").select("record_id").whereRef("dns_record_tags.zone_id", "=", "dns_records.zone_id").where("dns_record_tags.name", "=", name.toLowerCase())
+    eb("id", "in", eb.selectFrom("dns_record_tags").select("record_id").where("dns_record_tags.zone_id", "=", zone).where("dns_record_tags.name", "=", name.toLowerCase())
       .$if(value !== undefined, (query) => query.where(value!)));
   const column = sql.ref("dns_record_tags.value");
   const list: Filter[] = [];

@@ -57,7 +57,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const workers = {
     live: platform.live,
     bySubdomain: platform.scripts.bySubdomain,
-    defaultAccount: async () => account?.id,
+    defaultLabel: async () => account && platform.scripts.subdomain(account.id),
     domain: settings.workers.domain,
   };
   const pages = createProbes({

@@ -36,8 +36,8 @@ export interface ChangeSteps {
   replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
   keep(before: DnsRecord, keeping: Keeping | null): Promise<DnsRecord>;
   remove(record: DnsRecord): Promise<DnsRecord>;
-  /** Throws noRecord; and locked, unless `evenLocked`. */
-  changeable(id: string, evenLocked?: boolean): Promise<DnsRecord>;
+  /** A record that people may change. Throws noRecord, locked. */
+  changeable(id: string): Promise<DnsRecord>;
 }
 
 export type ChangeRecords = <Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>) => Promise<Result>;
@@ -97,10 +97,10 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
         await deleteRecord(tx, record);
         return record;
       },
-      async changeable(id, evenLocked = false) {
+      async changeable(id) {
         const record = await find(zone.id, id);
         if (record === undefined) throw zoneErrors.noRecord();
-        if (record.locked && !evenLocked) throw zoneErrors.locked({ owner: record.managedBy });
+        if (record.locked) throw zoneErrors.locked({ owner: record.managedBy });
         return record;
       },
     };

@@ -1,10 +1,10 @@
-import { accountRoutes, dnsRecordRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, zonesRoutes, type Route } from "../api/index.ts";
+import { accountRoutes, d1Routes, dnsRecordRoutes, graphqlRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, workersTailsRoutes, zonesRoutes, type ClientAddress, type Route } from "../api/index.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";
 
 /** Every operation of the API, tied to the domains of this process. */
-export function composeRoutes({ accounts, scripts, zones }: Platform, bindings: Bindings, workerUrl: (label: string, script: string) => string, { clock }: Basics): Route[] {
-  const { kv, r2 } = bindings;
+export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bindings: Bindings, workerUrl: (label: string, script: string) => string, { address, publicUrl }: { address: ClientAddress; publicUrl: string }, { clock }: Basics): Route[] {
+  const { kv, r2, d1 } = bindings;
   return [
     ...accountRoutes(accounts),
     ...userRoutes(accounts),
@@ -13,7 +13,10 @@ export function composeRoutes({ accounts, scripts, zones }: Platform, bindings: 
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
     ...workerRoutes({ scripts, urlOf: workerUrl }),
+    ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),
+    ...d1Routes({ list: d1.list, databases: d1.databases, transfers: d1.transfers, ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }), clock }),
+    ...graphqlRoutes(),
   ];
 }

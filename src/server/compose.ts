@@ -2,8 +2,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
 import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool } from "../mail/index.ts";
-import { createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, type Db, type Events, type ObjectStore } from "../store/index.ts";
-import { createD1Service, createKvService, createR2Service, createRuntime, createSendEmailService, type BindingServices, type KvService, type R2Service, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
+import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
+import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
 
 /** What every part needs. */
@@ -18,16 +18,18 @@ export interface Store {
   db: Db;
   objects: ObjectStore;
   events: Events;
+  jobs: Jobs;
 }
 
 /** Database, objects and events: all of one data directory, or rows and events in PostgreSQL where `database` names one. */
-export async function openStore(directory: string, { lifecycle, clock, log }: Basics, database?: { url: string; connections: number }): Promise<Store> {
+export async function openStore(directory: string, { lifecycle, clock, ids, log }: Basics, database?: { url: string; connections: number }): Promise<Store> {
   const db = database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
   const events = database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());
-  return { db, objects: await openFsObjects({ folder: join(directory, "objects") }), events };
+  const jobs = createJobs({ db, clock, ids, events, log });
+  return { db, objects: await openFsObjects({ folder: join(directory, "objects") }), events, jobs };
 }
 
 const SWEEP_MS = 10 * 60_000;
@@ -35,28 +37,39 @@ const SWEEP_MS = 10 * 60_000;
 export interface Bindings extends Omit<BindingServices, "sendEmail"> {
   kv: KvService;
   r2: R2Service;
-  d1: ReturnType<typeof createD1Service>;
+  d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
 /** What workers are bound to, on one store. */
-export function composeBindings({ db, objects }: Store, directory: string, { clock, ids, log, lifecycle }: Basics): Bindings {
+export function composeBindings({ db, objects, events, jobs }: Store, directory: string, { clock, ids, log, lifecycle }: Basics): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
-  const d1 = createD1Service({ directory: join(directory, "d1"), clock, log });
+  const d1 = composeD1();
   lifecycle.onStop("kv", async () => {
     await kv.namespaces.close();
     await kv.store.close();
   });
   lifecycle.onStop("r2", () => r2.buckets.close());
-  lifecycle.onStop("d1", () => d1.databases.close());
+  lifecycle.onStop("d1", async () => {
+    await d1.transfers.close();
+    await d1.databases.close();
+  });
   const sweepAll = () => {
-    for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
+    for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
   };
   // At once too: a crash may have left deletions half done.
   sweepAll();
   const sweeper = setInterval(sweepAll, SWEEP_MS).unref();
   lifecycle.onStop("sweeps", () => clearInterval(sweeper));
   return { kv, r2, d1 };
+
+  function composeD1(): Bindings["d1"] {
+    const folder = join(directory, "d1");
+    const databases = createD1Databases({ directory: folder, clock, log });
+    const list = createD1DatabaseList({ db, databases, clock, ids, log });
+    const service = createD1Service({ directory: folder, databases, list, clock, log });
+    return { ...service, list, transfers: createD1Transfers({ db, objects, jobs, events, list, databases, clock, ids, log }) };
+  }
 }
 
 export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs"> {

@@ -4,3 +4,4 @@ export { runDev, type RunDevOptions } from "./run-dev.ts";
 export { runServe, type RunServeOptions } from "./run-serve.ts";
 export { startServe } from "./serve.ts";
 export type { ServeOptions, ServeServer } from "./serve-options.ts";
+export { migrations } from "./migrations.ts";

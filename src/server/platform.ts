@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { createAccounts, type AccountsRoom } from "../accounts/index.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createJobs, createSecrets, loadKeyFile, parseKeys, type Jobs, type Secrets } from "../store/index.ts";
-import { createLiveWorkers, createSchedules, createScripts, type LiveVersions, type LiveWorkers, type ScriptStore, type WorkerRuntime } from "../workers/index.ts";
+import { createSecrets, loadKeyFile, parseKeys, type Secrets } from "../store/index.ts";
+import { createLiveWorkers, createSchedules, createScripts, createTails, type LiveVersions, type LiveWorkers, type ScriptStore, type Tails, type WorkerRuntime } from "../workers/index.ts";
 import { createZones, type Zones } from "../zones/index.ts";
 import type { Basics, Bindings, Store } from "./compose.ts";
 import { serverErrors } from "./errors.ts";
@@ -13,7 +13,7 @@ export interface Platform {
   scripts: ScriptStore;
   zones: Zones;
   live: LiveWorkers & LiveVersions;
-  jobs: Jobs;
+  tails: Tails;
   /** The oldest account: whose workers are at /workers/<script>/. */
   defaultAccount(): Promise<{ id: string; name: string } | undefined>;
 }
@@ -30,10 +30,12 @@ export interface PlatformParts {
 
 const SWEEP_MS = 10 * 60_000;
 
-export function composePlatform({ store: { db, objects, events }, bindings, secrets, runtime, settings, scheduled }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
+export function composePlatform({ store: { db, objects, events, jobs }, bindings, secrets, runtime, settings, scheduled }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
   const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
   lifecycle.onStop("live workers", () => live.close());
-  const jobs = createJobs({ db, clock, ids, events, log });
+  const tails = createTails({ db, events, clock, ids, log });
+  lifecycle.onStop("tails", () => tails.close());
+  tails.watch(runtime);
   const accounts = createAccounts({ db, clock, ids, events, log, contents: (account) => contentsOf(account) });
   lifecycle.onStop("accounts", () => accounts.close());
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
@@ -43,7 +45,7 @@ export function composePlatform({ store: { db, objects, events }, bindings, secr
     targets: {
       kvNamespace: (account, id) => bindings.kv.namespaces.exists(account, id),
       r2Bucket: (account, name) => bindings.r2.bucketList.exists(account, name),
-      d1Database: async () => true,
+      d1Database: (account, id) => bindings.d1.list.exists(account, id),
     },
     accountName: accounts.nameOf,
     limits: { scriptBytes: settings.workers.script_mb * 1024 * 1024 },
@@ -62,7 +64,12 @@ export function composePlatform({ store: { db, objects, events }, bindings, secr
     return words.length === 0 ? undefined : words.join(", ");
   }
 
-  return { accounts, scripts, zones, live, jobs, defaultAccount: () => accounts.firstAccount() };
+  const deleteWithTails: ScriptStore["delete"] = async (account, name) => {
+    await scripts.delete(account, name);
+    await tails.deleteAll(account, name);
+  };
+
+  return { accounts, scripts: { ...scripts, delete: deleteWithTails }, zones, live, tails, defaultAccount: () => accounts.firstAccount() };
 }
 
 /** Throws UserError when the key is not usable, or said in two places. */

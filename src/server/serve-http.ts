@@ -1,4 +1,4 @@
-import { createApi, createClientAddress, createGate, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
+import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, D1_TRANSFERS, type PlatformHttp } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { composeRoutes } from "./api-routes.ts";
 import type { Basics } from "./compose.ts";
@@ -47,12 +47,14 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
   const { platform, bindings, metrics } = rooms;
   const { clock, ids, log, lifecycle } = basics;
+  const address = createClientAddress(settings.http.trusted_proxies);
+  const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
-    routes: composeRoutes(platform, bindings, urls.worker, basics),
+    routes: composeRoutes(platform, bindings, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
     clock, ids, log, version, checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
-    clientIp: createClientAddress(settings.http.trusted_proxies).ip,
+    clientIp: address.ip,
   });
   const workers = {
     live: platform.live,
@@ -68,5 +70,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     version,
     links: () => ({ API: urls.api(), "API docs": `${urls.api()}/docs`, Health: `${urls.base()}/healthz` }),
   });
-  return createPlatformHttp({ ...(roles.has("api") && { api }), ...(roles.has("workers") && { workers }), pages, log, graceMs });
+  lifecycle.onStop("tail sockets", () => tailSockets.close());
+  const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });
+  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers } }), ...(roles.has("workers") && { workers }), pages, log, graceMs });
 }

@@ -1,7 +1,6 @@
 import { sql, type Kysely } from "kysely";
-import type { Db, Migration } from "../../../store/index.ts";
+import { prepared, type Db, type Migration } from "../../../store/index.ts";
 import { namespaceMigration } from "./namespaces-table.ts";
-import { prepared } from "../prepared-query.ts";
 
 /**
  * Keys are stored as their UTF-8 bytes: that is the order in which they are listed, it is the same on both engines without a collation,

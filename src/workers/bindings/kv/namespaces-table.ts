@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import { offsetOf, type PageRequest } from "../../../kernel/index.ts";
-import { isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
-import { prepared } from "../prepared-query.ts";
+import { prepared, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
 
 export interface NamespaceTables {
   kv_namespaces: {

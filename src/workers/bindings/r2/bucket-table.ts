@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import { isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
-import { prepared } from "../prepared-query.ts";
+import { prepared, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
 import type { R2Tables } from "./schema.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { sql, type Selectable } from "kysely";
-import { isUniqueViolation, type Db, type Migration } from "../../../../store/index.ts";
-import { prepared } from "../../prepared-query.ts";
+import { prepared, isUniqueViolation, type Db, type Migration } from "../../../../store/index.ts";
 
 export interface TransferTables {
   d1_transfers: {

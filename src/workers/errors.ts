@@ -26,6 +26,11 @@ export const workerErrors = defineErrors("workers", {
     message: "Secret edit failed. You attempted to modify a secret, but the latest version of your Worker isn't currently deployed.",
     fix: "Deploy the latest version at 100 % first, or change the secret in a new version that is not deployed.",
   },
+  settingsNotDeployed: {
+    code: 10215, http: 400,
+    message: "Settings edit failed. The latest version of your Worker isn't currently deployed, and a change of its settings would deploy it.",
+    fix: "Deploy the latest version at 100 % first, or upload a new version with these settings.",
+  },
   mainMissing: { code: 10021, http: 400, message: "Uncaught Error: No such module \"{main}\": the upload names it as its main module and does not bring it.", fix: "Send a part of that name, or name one of: {modules}." },
   badUpload: { code: 10021, http: 400, message: "The upload cannot be used: {reason}.", fix: "{fix}" },
   badCompatibilityDate: { code: 10021, http: 400, message: "{reason}", fix: "{fix}" },

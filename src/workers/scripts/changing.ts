@@ -1,3 +1,4 @@
+import type { UserError } from "../../kernel/index.ts";
 import { workerErrors } from "../errors.ts";
 import { resolveBindings, sealBinding } from "./bindings.ts";
 import { checkBindings, checkCompatibilityDate, checkFlags, checkTexts } from "./checks.ts";
@@ -29,7 +30,7 @@ export function planSettings(change: VersionChange, parts: Parts): (base: Base) 
       ...(change.compatibilityFlags !== undefined && { compatibilityFlags: checkFlags(change.compatibilityFlags, limits) }),
       ...(change.limits !== undefined && { limits: change.limits }),
       annotations,
-      ...(await deployedAs(base, annotations, parts)),
+      ...(await deployedAs(base, annotations, workerErrors.settingsNotDeployed, parts)),
     };
   };
 }
@@ -49,7 +50,7 @@ export function planSecrets(changes: Record<string, string | null>, { deploy, an
     const bindings = [...same.bindings.filter(({ name }) => !Object.hasOwn(changes, name)), ...set.map((binding) => sealBinding(binding, base.scriptId, secrets))];
     checkBindings(bindings, limits);
     const said = { "workers/triggered_by": "secret", ...annotations };
-    return { ...same, bindings, annotations: said, ...(deploy && (await deployedAs(base, said, parts))) };
+    return { ...same, bindings, annotations: said, ...(deploy && (await deployedAs(base, said, workerErrors.versionNotDeployed, parts))) };
   };
 }
 
@@ -65,11 +66,11 @@ async function sameAs({ latest, modules }: Base, { objects, clock }: Parts): Pro
   return { format, main, bindings, compatibilityDate, compatibilityFlags, ...(limits !== undefined && { limits }), modules: await readModules(modules, objects) };
 }
 
-/** Code that was uploaded and not deployed must not go live because a secret changed. A worker that was never deployed stays so. */
-async function deployedAs({ script, latest }: Base, annotations: Annotations, { db }: Parts): Promise<{ deploy?: Annotations }> {
+/** Code that was uploaded and not deployed must not go live because a secret or a setting changed. A worker that was never deployed stays so. */
+async function deployedAs({ script, latest }: Base, annotations: Annotations, refusal: () => UserError, { db }: Parts): Promise<{ deploy?: Annotations }> {
   const id = script?.liveDeploymentId ?? null;
   if (id === null) return {};
   const live = (await findDeployments(db.tables<ScriptsTables>(), [id])).get(id);
-  if (live?.versions.length !== 1 || live.versions[0]!.versionId !== latest?.id) throw workerErrors.versionNotDeployed();
+  if (live?.versions.length !== 1 || live.versions[0]!.versionId !== latest?.id) throw refusal();
   return { deploy: annotations };
 }

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Platform } from "./platform.ts";
+
+// The real package, from the folder of clients: it is no dependency of ours, so it is untyped here, as it is to a JavaScript user.
+const require = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
+export const { Cloudflare, toFile, NotFoundError, AuthenticationError, PermissionDeniedError, BadRequestError, ConflictError } = require("cloudflare");
+
+/** No retries: what fails once is a failure here. */
+export const sdk = ({ api }: Pick<Platform, "api">, credentials: { apiToken: string } | { apiEmail: string; apiKey: string }) =>
+  new Cloudflare({ baseURL: api, maxRetries: 0, timeout: 30_000, apiToken: null, apiEmail: null, apiKey: null, ...credentials });
+
+/** All items of an auto-paging list, which must end by itself long before `most` of them. */
+export async function all<Item = { id: string; name: string }>(list: AsyncIterable<Item>, most = 20_000): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of list) {
+    items.push(item);
+    assert.ok(items.length <= most, "the list does not end");
+  }
+  return items;
+}
+
+/** What the client throws for an answer with this status and this error code first in its list. */
+export const failsWith = (status: number, code: number) => (error: { status: number; errors: { code: number; message: string }[] }) => {
+  assert.deepEqual([error.status, error.errors?.[0]?.code], [status, code], String(error));
+  return true;
+};

@@ -35,7 +35,7 @@ export function findCredentials(given: Given, env: Record<string, string | undef
 
 /** A server's URL as people type it, with the API's own path. */
 export function apiUrl(text: string, source: string): string {
-  const url = URL.parse(text) ?? URL.parse(`http://${text}`);
+  const url = URL.parse(text.includes("://") ? text : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "" || url.search !== "" || url.hash !== "" || url.username !== "") throw connectionErrors.badUrl({ url: text, source });
   const path = url.pathname.replace(/\/+$/, "");
   return `${url.origin}${path === "" ? "/client/v4" : path}`;

@@ -1,0 +1,62 @@
+import type { Argument, Command, Option } from "./command.ts";
+import { configOptions, serverOptions } from "./shared-options.ts";
+
+/** Explained once, at the head of the page. */
+const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions };
+
+const AREAS: readonly [title: string, heads: readonly string[]][] = [
+  ["On this machine", ["init", "dev", "types", "serve"]],
+  ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "delete", "secret"]],
+  ["Storage", ["kv", "r2", "d1"]],
+  ["Servers and tokens", ["login", "logout", "whoami", "token"]],
+];
+
+const HEAD = `# Commands
+
+Made from the commands themselves: \`reelpost <command> --help\` says the same. Words in \`<>\` are needed, those in \`[]\` are not.
+
+Every command takes \`--json\` (the result, or the error, is one JSON value on standard output), \`--no-color\`, \`--help\` and \`--version\`. It exits with
+0 when it did what was asked, with 1 when it could not, and with 2 when the command line is wrong. Progress and questions go to standard error, and only on a terminal;
+where a question cannot be asked, the command refuses until \`--yes\` answers it.
+
+Options that many commands share:
+
+`;
+
+/** docs/cli.md */
+export function referencePage(commands: readonly Command[]): string {
+  const shown = commands.filter(({ hidden }) => hidden !== true);
+  const known = new Set(AREAS.flatMap(([, heads]) => heads));
+  const areas = [...AREAS.map(([title, heads]) => [title, shown.filter((command) => heads.includes(headOf(command)))] as const), ["Others", shown.filter((command) => !known.has(headOf(command)))] as const];
+  const sections = areas.filter(([, all]) => all.length > 0).flatMap(([title, all]) => [`## ${title}`, ...all.map(commandSection)]);
+  return `${[HEAD + tableOf(Object.entries(SHARED).map(optionRow)), ...sections].join("\n\n")}\n`;
+}
+
+const headOf = ({ name }: Command) => name.split(" ")[0]!;
+
+function commandSection(command: Command): string {
+  const { name, summary, description, arguments: args = [], options, examples } = command;
+  const own = Object.entries(options).filter(([option, { hidden }]) => hidden !== true && !isShared(option, options[option]!));
+  const shared = Object.keys(options).filter((option) => isShared(option, options[option]!));
+  const rows = [...args.map(argumentRow), ...own.map(optionRow)];
+  return [
+    `### \`reelpost ${name}\``,
+    `\`${["reelpost", name, ...args.map(placeOf)].join(" ")}\`: ${summary}.`,
+    ...(description === undefined ? [] : [description.split("\n\n").map((paragraph) => paragraph.replaceAll("\n", " ")).join("\n\n")]),
+    ...(rows.length === 0 ? [] : [tableOf(rows)]),
+    ...(shared.length === 0 ? [] : [`Also ${shared.map((option) => `\`--${option}\``).join(", ")}.`]),
+    examples.map(([line, what]) => `- \`${line}\`: ${what}`).join("\n"),
+  ].join("\n\n");
+}
+
+const isShared = (name: string, option: Option) => SHARED[name] === option;
+const placeOf = ({ name, required }: Argument) => (required === true ? `<${name}>` : `[${name}]`);
+const argumentRow = (argument: Argument): [string, string] => [`\`${placeOf(argument)}\``, `${argument.summary}${argument.choices === undefined ? "" : `: ${argument.choices.join(", ")}`}`];
+
+function optionRow([name, { type, short, placeholder, summary, choices, multiple, defaultText }]: [string, Option]): [string, string] {
+  const value = type === "boolean" ? "" : ` <${placeholder ?? type}>`;
+  const notes = [choices === undefined ? "" : `one of ${choices.join(", ")}`, multiple === true ? "may be repeated" : "", defaultText === undefined ? "" : `default ${defaultText}`].filter((note) => note !== "");
+  return [`\`${short === undefined ? "" : `-${short}, `}--${name}${value}\``, `${summary}${notes.length === 0 ? "" : ` (${notes.join("; ")})`}`];
+}
+
+const tableOf = (rows: readonly (readonly [string, string])[]) => ["| | |", "|---|---|", ...rows.map(([left, right]) => `| ${left.replaceAll("|", "\\|")} | ${right.replaceAll("|", "\\|").replaceAll("<", "&lt;")} |`)].join("\n");

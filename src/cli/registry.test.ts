@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { COMMON_OPTIONS, type Option, type Options } from "./command.ts";
+import { groupHelp } from "./help.ts";
+import { referencePage } from "./reference.ts";
+import { COMMANDS, GROUPS } from "./registry.ts";
+
+const optionsOf = (options: Options) => Object.entries({ ...options, ...COMMON_OPTIONS } as Record<string, Option>);
+
+test("a name is a command or the beginning of others, never both, and every beginning says what it is about", () => {
+  const names = COMMANDS.map(({ name }) => name);
+  assert.equal(new Set(names).size, names.length);
+  for (const name of names) assert.ok(!names.some((other) => other.startsWith(`${name} `)), name);
+  const heads = new Set(names.filter((name) => name.includes(" ")).map((name) => name.split(" ")[0]!));
+  assert.deepEqual([...heads].sort(), Object.keys(GROUPS).sort());
+});
+
+// The line is read before the command is known: an option must take a value everywhere or nowhere, and a letter means one option.
+test("an option of one name is of one kind in all commands", () => {
+  const kinds = new Map<string, boolean>();
+  const letters = new Map<string, string>();
+  for (const command of COMMANDS) {
+    for (const [name, { type, short }] of optionsOf(command.options)) {
+      const takesValue = type !== "boolean";
+      assert.equal(kinds.get(name) ?? takesValue, takesValue, `--${name} of ${command.name}`);
+      kinds.set(name, takesValue);
+      if (short === undefined) continue;
+      assert.equal(letters.get(short) ?? name, name, `-${short} of ${command.name}`);
+      letters.set(short, name);
+    }
+  }
+});
+
+test("the first page lists each group on one line, a group's page its commands", () => {
+  const screen = { width: 80, colour: false };
+  const first = groupHelp([], COMMANDS, screen, GROUPS);
+  assert.match(first, /^ {2}secret … +secrets of a worker: put, list, delete, bulk$/m);
+  assert.ok(!first.includes("secret put"));
+  const group = groupHelp(["secret"], COMMANDS, screen, GROUPS);
+  assert.match(group, /^Secrets of a worker\.\n\nUsage\n {2}reelpost secret <command> \[options\]\n\nCommands\n {2}secret put +give a secret a value\n/);
+});
+
+/** Set to write the page anew. */
+const WRITE = "REELPOST_WRITE_DOCS";
+
+test("docs/cli.md is what the commands say", () => {
+  const file = join(import.meta.dirname, "../../docs/cli.md");
+  const page = referencePage(COMMANDS);
+  if (process.env[WRITE] === "1") writeFileSync(file, page);
+  assert.equal(readFileSync(file, "utf8"), page, `write it anew: ${WRITE}=1 node --test src/cli/registry.test.ts`);
+  for (const { name, hidden } of COMMANDS) assert.equal(page.includes(`### \`reelpost ${name}\``), hidden !== true);
+});

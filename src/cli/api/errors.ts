@@ -22,6 +22,7 @@ export interface ErrorItem {
 
 /** What a reader of this program can do about an answer that is the same from any server. */
 const FIXES: Record<number, string> = {
+  1000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
   6003: "Run `reelpost login` again, or correct API_TOKEN: what was sent has not the form of a token.",
   10000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
   10007: "Deploy it first: `reelpost deploy`. The name comes from the configuration, or from --name.",

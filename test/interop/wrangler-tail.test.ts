@@ -1,125 +1,164 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { spawnServe } from "../support/serve.ts";
 import type { Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
+import { tail, type Tailing, type TailRecord } from "./tailing.ts";
 
 const WORKER = `
-function deep() {
-  throw new TypeError("no such thing");
+interface Order {
+  id: number;
 }
+
+function refuse(order: Order): never {
+  throw new RangeError("order " + order.id + " is refused");
+}
+
 export default {
-  async fetch(request, env, ctx) {
+  async fetch(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
-    console.log("asked for", pathname, { nested: [1] });
-    if (pathname === "/throw") deep();
+    console.log("visited", { path: pathname }, 42);
+    if (pathname === "/throw") refuse({ id: 7 });
     if (pathname === "/spin") for (;;);
     return new Response("fine");
   },
-  async email(message) {
-    console.warn("mail of", message.rawSize, "octets");
-    if (message.from.startsWith("broken@")) throw new Error("cannot read this");
+  async email(message: { from: string; setReject(reason: string): void }): Promise<void> {
+    console.warn("mail of", message.from);
+    if (message.from.startsWith("thrower@")) throw new TypeError("cannot read this");
   },
 };
 `;
-
-interface Told {
-  outcome: string;
-  scriptName: string;
-  event: { request?: { url: string; method: string; headers: Record<string, string> }; response?: { status: number }; mailFrom?: string; rcptTo?: string; rawSize?: number };
-  logs: { level: string; message: unknown[] }[];
-  exceptions: { name: string; message: string; stack?: string; timestamp: number }[];
-}
 
 describe("wrangler tail", () => {
   const scope = createScope();
   let platform: Platform;
   let wrangler: Wrangler;
+  let address: string;
   before(async () => {
     platform = await startPlatform(scope);
-    wrangler = await platform.wrangler({ "wrangler.jsonc": JSON.stringify({ name: "told", main: "src/index.ts", compatibility_date: "2026-10-01", limits: { cpu_ms: 200 } }), "src/index.ts": WORKER });
+    address = `shop@${platform.label}.localhost`;
+    wrangler = await platform.wrangler({
+      "wrangler.jsonc": JSON.stringify({ name: "shop", main: "src/index.ts", compatibility_date: "2026-10-01", limits: { cpu_ms: 150 } }),
+      "src/index.ts": WORKER,
+    });
     await wrangler.run(["deploy"]);
   });
   after(scope.close);
 
-  /** `wrangler tail`, running. Its tail is known to the server before it is read, and what happens from then on is told. */
-  async function tail(...options: string[]) {
-    const child = wrangler.start(["tail", "told", ...options]);
-    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
-    let text = "";
-    let look = () => {};
-    for (const stream of [child.stdout!, child.stderr!]) {
-      stream.setEncoding("utf8").on("data", (more: string) => {
-        text += more;
-        look();
-      });
+  const pathOf = ({ event }: TailRecord) => (event.request === undefined ? undefined : new URL(event.request.url).pathname);
+  /** In JSON a client does not say that it is connected: it is when a visit shows up. Asked again and again, as there is nothing to wait for. */
+  async function connected(tailing: Tailing, path: string): Promise<void> {
+    const seen = tailing.until(() => tailing.text().includes(path));
+    const done = new AbortController();
+    void seen.catch(() => {}).finally(() => done.abort());
+    while (!done.signal.aborted) {
+      await platform.visit("shop", path);
+      await pause(100, undefined, { signal: done.signal }).catch(() => {});
     }
-    void ended.then(() => look());
-    const until = async (found: () => boolean) => {
-      while (!found()) {
-        assert.equal(child.exitCode, null, `wrangler tail has ended: ${text}`);
-        await new Promise<void>((resolve) => (look = resolve));
-      }
-    };
-    while (!(await isTailed())) {
-      assert.equal(child.exitCode, null, `wrangler tail has ended: ${text}`);
-      await sleep(50);
-    }
-    return {
-      until,
-      text: () => text,
-      async told(count: number) {
-        await until(() => objectsOf(text).length >= count);
-        return objectsOf(text);
-      },
-      stop() {
-        child.kill("SIGINT");
-        return ended;
-      },
-    };
+    await seen;
   }
-  const isTailed = () => platform.ask(`/accounts/${platform.account}/workers/scripts/told/tails`).then(() => true, () => false);
+  const tails = async () => {
+    const response = await fetch(`${platform.api}/accounts/${platform.account}/workers/scripts/shop/tails`, { headers: { authorization: `Bearer ${platform.token}` } });
+    const { result_info: info } = (await response.json()) as { result_info?: { total_count: number } };
+    return response.ok ? info!.total_count : 0;
+  };
 
-  it("--format json tells requests and messages, with logs, exceptions and their places; Ctrl-C ends the tail", async () => {
-    const reading = await tail("--format", "json");
-    assert.equal((await platform.visit("told", "/hello?a=b", { headers: { authorization: "Bearer secret", "x-word": "plain" } })).status, 200);
-    const [request] = await reading.told(1);
-    assert.deepEqual([request!.outcome, request!.scriptName, request!.event.response?.status, request!.logs[0]!.message], ["ok", "told", 200, ["asked for", "/hello", { nested: [1] }]]);
-    assert.match(request!.event.request!.url, /^http:\/\/127\.0\.0\.1:\d+\/hello\?a=b$/);
-    assert.deepEqual([request!.event.request!.headers.authorization, request!.event.request!.headers["x-word"]], ["REDACTED", "plain"]);
-    assert.equal((await platform.visit("told", "/throw")).status, 500);
-    const thrown = (await reading.told(2))[1]!;
-    assert.deepEqual([thrown.outcome, thrown.exceptions[0]!.name, thrown.exceptions[0]!.message], ["exception", "TypeError", "no such thing"]);
-    assert.match(thrown.exceptions[0]!.stack!, /at deep \(.*index\.ts:3:9\)/);
-    await platform.mail({ from: "ada@example.com", to: `told@${platform.label}.localhost` });
-    const { event, logs } = (await reading.told(3))[2]!;
-    assert.deepEqual([event.mailFrom, event.rcptTo, logs[0]!.level, logs[0]!.message[1]], ["ada@example.com", `told@${platform.label}.localhost`, "warn", event.rawSize]);
-    await reading.stop();
-    assert.equal(await isTailed(), false);
+  describe("three at once: JSON, pretty, errors only", () => {
+    let json: Tailing;
+    let pretty: Tailing;
+    let errors: Tailing;
+    const records = () => json.records().filter((record) => pathOf(record) !== "/warm-up");
+    before(async () => {
+      json = tail(wrangler, ["--format", "json"]);
+      pretty = tail(wrangler, ["shop", "--format", "pretty"]);
+      errors = tail(wrangler, ["--format", "json", "--status", "error"]);
+      await Promise.all([connected(json, "/warm-up"), pretty.until(() => pretty.text().includes("Connected to shop")), connected(errors, "/throw")]);
+      await platform.visit("shop", "/fine?page=2", { method: "POST" });
+      await platform.visit("shop", "/throw");
+      await platform.visit("shop", "/spin");
+      await platform.mail({ from: "friend@example.com", to: address });
+      await platform.mail({ from: "thrower@example.com", to: address }).catch(() => {});
+      await json.until(() => records().some(({ event }) => event.mailFrom === "thrower@example.com"));
+    });
+
+    it("a request: URL, method, status, and what was logged, as it was logged", () => {
+      const record = records().find((record) => pathOf(record) === "/fine")!;
+      assert.deepEqual([record.outcome, record.scriptName, record.event.request!.method, record.event.response!.status], ["ok", "shop", "POST", 200]);
+      assert.match(record.event.request!.url, /\/fine\?page=2$/);
+      assert.deepEqual(record.logs.map(({ level, message }) => [level, message]), [["log", ["visited", { path: "/fine" }, 42]]]);
+    });
+
+    it("an exception: its stack names the lines of the source, not of the bundle", () => {
+      const { outcome, exceptions, event } = records().find((record) => pathOf(record) === "/throw")!;
+      assert.deepEqual([outcome, event.response!.status, exceptions[0]!.name, exceptions[0]!.message], ["exception", 500, "RangeError", "order 7 is refused"]);
+      assert.match(exceptions[0]!.stack!, /refuse \(src\/index\.ts:7:\d+\)\n\s+at .*src\/index\.ts:14:/);
+    });
+
+    it("an invocation that was killed for its CPU time", () => {
+      const { outcome, exceptions } = records().find((record) => pathOf(record) === "/spin")!;
+      assert.equal(outcome, "exceededCpu");
+      assert.match(exceptions[0]!.message, /CPU time limit/);
+    });
+
+    it("mail: sender, recipient, size, outcome", () => {
+      const [friend, thrower] = ["friend", "thrower"].map((name) => records().find(({ event }) => event.mailFrom === `${name}@example.com`)!);
+      assert.deepEqual([friend!.outcome, friend!.event.rcptTo, friend!.event.rawSize! > 100], ["ok", address, true]);
+      assert.deepEqual(friend!.logs.map(({ level, message }) => [level, message]), [["warn", ["mail of", "friend@example.com"]]]);
+      assert.deepEqual([thrower!.outcome, thrower!.exceptions.map(({ message }) => message)], ["exception", ["cannot read this"]]);
+    });
+
+    it("pretty says the same in lines", async () => {
+      await pretty.until(() => pretty.text().includes("from:thrower@example.com"));
+      const text = pretty.text();
+      for (const line of [/POST \S+\/fine\?page=2 - Ok @/, /GET \S+\/throw - Exception Thrown @/, /GET \S+\/spin - Exceeded CPU Limit @/, /\(log\) visited \{ path: '\/fine' \} 42/, /Email from:friend@example\.com to:\S+ size:\d+ @ .* - Ok/, /Email from:thrower@example\.com to:\S+ size:\d+ @ .* - Exception Thrown/, /RangeError: order 7 is refused/]) assert.match(text, line);
+    });
+
+    it("--status error leaves out what went well", async () => {
+      await errors.until(() => errors.records().some(({ event }) => event.mailFrom === "thrower@example.com"));
+      const outcomes = errors.records().map(({ outcome }) => outcome);
+      assert.ok(!outcomes.includes("ok") && outcomes.includes("exception") && outcomes.includes("exceededCpu"), outcomes.join());
+    });
+
+    it("Ctrl-C ends them, and their tails on the server with them", async () => {
+      assert.equal(await tails(), 3);
+      assert.deepEqual(await Promise.all([json.interrupt(), pretty.interrupt(), errors.interrupt()]), [0, 0, 0]);
+      assert.equal(await tails(), 0);
+    });
   });
 
-  it("--status error tells failures only, killed invocations among them, in words for people", async () => {
-    const reading = await tail("--status", "error", "--format", "pretty");
-    await platform.visit("told", "/fine");
-    await platform.visit("told", "/spin");
-    await reading.until(() => reading.text().includes("Exceeded CPU Limit"));
-    await assert.rejects(platform.mail({ from: "broken@example.com", to: `told@${platform.label}.localhost` }));
-    await reading.until(() => reading.text().includes("Exception Thrown"));
-    assert.match(reading.text(), /Email from:broken@example\.com to:told@\S+ size:\d+ @ .* - Exception Thrown/);
-    assert.doesNotMatch(reading.text(), /\/fine/);
-    await reading.stop();
+  it("other filters are kept by the server too: method, search, header", async () => {
+    const filtered = tail(wrangler, ["--format", "json", "--method", "PUT", "--search", "/needle", "--header", "x-colour:red"]);
+    const visit = (method: string, path: string, colour: string) => platform.visit("shop", path, { method, headers: { "x-colour": colour } });
+    const last = filtered.until(() => filtered.records().some((record) => pathOf(record) === "/needle/last"));
+    const done = new AbortController();
+    void last.catch(() => {}).finally(() => done.abort());
+    while (!done.signal.aborted) {
+      await Promise.all([visit("POST", "/needle", "red"), visit("PUT", "/hay", "red"), visit("PUT", "/needle", "blue")]);
+      await visit("PUT", "/needle/last", "red");
+      await pause(100, undefined, { signal: done.signal }).catch(() => {});
+    }
+    await last;
+    assert.deepEqual([...new Set(filtered.records().map(pathOf))], ["/needle/last"]);
+    await filtered.interrupt();
   });
 
-  it("--search and --method are filters of the server", async () => {
-    const reading = await tail("--format", "json", "--search", "needle", "--method", "POST");
-    await platform.visit("told", "/needle");
-    await platform.visit("told", "/hay", { method: "POST" });
-    await platform.visit("told", "/needle", { method: "POST" });
-    const told = await reading.told(1);
-    assert.deepEqual(told.map(({ event }) => [event.request!.method, new URL(event.request!.url).pathname]), [["POST", "/needle"]]);
-    await reading.stop();
+  it("a worker that is not there has no tail", async () => {
+    const { code, text } = await wrangler.attempt(["tail", "nobody"]);
+    assert.notEqual(code, 0);
+    assert.match(text, /This Worker does not exist on your account\. \[code: 10007\]/);
+  });
+
+  it("the client comes back by itself when the server was restarted", async () => {
+    const pretty = tail(wrangler, ["--format", "pretty"]);
+    await pretty.until(() => pretty.text().includes("Connected to shop"));
+    const { ready } = platform.server;
+    assert.deepEqual(await platform.server.stop(), { code: 0, signal: null });
+    await spawnServe(scope, { dataDirectory: ready.dataDirectory, args: ["--port", new URL(ready.url).port, "--smtp-port", String(ready.smtp!.port)] });
+    await pretty.until(() => pretty.text().includes("Reconnected to shop."));
+    await platform.visit("shop", "/after-the-restart");
+    await pretty.until(() => pretty.text().includes("/after-the-restart - Ok"));
+    assert.match(pretty.text(), /Tail connection lost\. Reconnecting \(attempt 1 of 5\)/);
+    assert.equal(await pretty.interrupt(), 0);
   });
 });
-
-/** JSON objects that stand one after the other, each over several lines. */
-const objectsOf = (text: string): Told[] => [...text.matchAll(/^\{$[\s\S]*?^\}$/gm)].map(([json]) => JSON.parse(json) as Told);

@@ -1,5 +1,5 @@
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { Server as NetServer, type AddressInfo } from "node:net";
 import { defineErrors } from "./errors.ts";
 
 /** What can be wrong with listening. */
@@ -41,18 +41,28 @@ export function listen(server: Server, { host, port, fd }: { host: string; port:
   });
 }
 
-/** Takes no new connection and resolves when the last request is answered; after `graceMs` what is left is cut. */
-export function closeGracefully(server: Server, graceMs: number): Promise<void> {
+/**
+ * Takes no new connection and resolves when the last request is answered; after `graceMs` what is left is cut. Connections without a request
+ * are kept for `idleMs` (default 0): a busy client's next request may be on its way, and gets its answer with `Connection: close`
+ * instead of a reset (RFC 9112 9.5).
+ */
+export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve();
-    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.maxRequestsPerSocket = 1;
+    const since = performance.now();
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs);
     // A connection whose last request is answered from here on stays open for the next one that nobody will send.
-    const idle = setInterval(() => server.closeIdleConnections(), 20);
-    server.close(() => {
-      clearTimeout(timer);
+    const idle = setInterval(() => {
+      if (performance.now() - since >= idleMs) server.closeIdleConnections();
+    }, 20);
+    // That of http would close idle connections first.
+    NetServer.prototype.close.call(server, () => {
+      clearTimeout(cut);
       clearInterval(idle);
       resolve();
     });
+    if (idleMs === 0) server.closeIdleConnections();
   });
 }
 

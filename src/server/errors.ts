@@ -1,7 +1,7 @@
 import { defineErrors } from "../kernel/index.ts";
 
 /** What can be wrong with starting a server. */
-export const serverErrors = defineErrors("server", {
+export const serverErrors = defineErrors("start", {
   dataDirectoryBusy: {
     code: "data_directory_busy",
     http: 500,

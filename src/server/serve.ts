@@ -27,7 +27,6 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
   const graceMs = limits?.graceMs ?? GRACE_MS;
-  const listening = { timeoutMs: graceMs + 5000 };
   try {
     openDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
@@ -45,7 +44,9 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
 
     const urls = createUrls(settings);
     const http = createServeHttp({ rooms, settings, roles, options, graceMs, account, urls }, basics);
-    lifecycle.onStop("http", () => http.close(), listening);
+    const listeners: { close(): Promise<void> }[] = [http];
+    // At once, so that neither goes on taking work while the other comes to its end.
+    lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), { timeoutMs: graceMs + 5000 });
     const { url } = await http.listen({ ...httpAt, ...fdOf("http") });
     urls.listening = url;
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
@@ -66,8 +67,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
 
     async function listenForMail() {
       const { receiver, spool } = rooms;
-      const listener = await createSmtpListener({ ...smtpAt, receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
-      lifecycle.onStop("smtp", () => listener.close(), listening);
+      const listener = await createSmtpListener({ ...smtpAt, ...fdOf("smtp"), receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
+      listeners.push(listener);
       return { host: listener.host, port: listener.port };
     }
   } catch (err) {

@@ -37,6 +37,8 @@ export interface SpawnServeOptions {
   dataDirectory?: string;
   args?: string[];
   env?: Record<string, string>;
+  /** File descriptor of a socket that listens already: it becomes descriptor 3 of the process, as a service manager hands it over. */
+  listening?: number;
 }
 
 const root = join(import.meta.dirname, "..", "..");
@@ -49,14 +51,14 @@ export async function temporaryFolder(t: Scope, name = "serve"): Promise<string>
 }
 
 /** `reelpost serve --json` in a process of its own, on free ports. Rejects with its words when it ends before it is ready. */
-export async function spawnServe(t: Scope, { dataDirectory, args = [], env = {} }: SpawnServeOptions = {}): Promise<ServeProcess> {
+export async function spawnServe(t: Scope, { dataDirectory, args = [], env = {}, listening }: SpawnServeOptions = {}): Promise<ServeProcess> {
   const folder = dataDirectory ?? (await temporaryFolder(t));
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
   const child = spawn(process.execPath, [main, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
     // The faithful default would make the tests wait for each other.
-    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", ...env },
+    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", ...(listening !== undefined && { LISTEN_FDS: "1" }), ...env },
   });
   const exited = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
   t.after(async () => {
@@ -65,9 +67,9 @@ export async function spawnServe(t: Scope, { dataDirectory, args = [], env = {} 
   });
   let stderr = "";
   let stdout = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   const ready = await new Promise<Ready>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on("line", (line) => {
+    createInterface({ input: child.stdout! }).on("line", (line) => {
       stdout += `${line}\n`;
       const event = JSON.parse(line) as { event?: string };
       if (event.event === "ready") resolve(event as unknown as Ready);

@@ -12,6 +12,8 @@ export interface SmtpListenerOptions {
   host: string;
   /** 0 takes any free port. */
   port: number;
+  /** A socket that listens already; goes before the address. */
+  fd?: number;
   /** Our name in the greeting and in Received fields. Default: the machine's. */
   name?: string;
   /** Resolves when the message is safe or refused, for every recipient; only then the client gets its answer. */
@@ -50,7 +52,7 @@ export interface SmtpListener {
 
 /** Listens for mail. Rejects with UserError when the port cannot be had. */
 export async function createSmtpListener(options: SmtpListenerOptions): Promise<SmtpListener> {
-  const { host, port, name = hostname(), log, tls } = options;
+  const { host, port, fd, name = hostname(), log, tls } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
   const session = createSession({ ...options, name, messageBytes: limits.messageBytes });
   let closing = false;
@@ -90,7 +92,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     const failed = (err: NodeJS.ErrnoException) =>
       reject(err.code === "EADDRINUSE" ? mailErrors.portBusy({ host, port }, { cause: err }) : mailErrors.listenFailed({ host, port, reason: messageOf(err) }, { cause: err }));
     server.server.once("error", failed);
-    server.listen({ host, port }, () => {
+    server.listen(fd === undefined ? { host, port } : { fd }, () => {
       server.server.off("error", failed);
       resolve();
     });

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { Agent } from "node:http";
+import { connect } from "node:net";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ask, createApi, formOf, sendMail, TOKEN, type Api } from "../e2e/serve-client.ts";
+import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
+
+const env = { REELPOST_API_TOKEN: TOKEN };
+const host = "kept.main.localhost";
+
+/** What a worker of everything says of itself. */
+const KEPT = `
+export default {
+  async fetch(request, env) {
+    if (request.method === "PUT") {
+      await env.NOTES.put("note", await request.text());
+      await env.FILES.put("file", "in a bucket");
+      await env.DB.exec("create table if not exists t (n integer)");
+      await env.DB.prepare("insert into t values (1)").run();
+      return new Response("kept");
+    }
+    const rows = await env.DB.prepare("select count(*) as n from t").first();
+    return Response.json({ version: VERSION, secret: env.SECRET, note: await env.NOTES.get("note"), file: await (await env.FILES.get("file"))?.text(), rows: rows.n });
+  },
+};`;
+const kept = (version: number) => KEPT.replace("VERSION", String(version));
+
+async function makeEverything(api: Api) {
+  const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
+  await api.ok("post", "r2/buckets", { body: { name: "files" } });
+  const { uuid: database } = await api.ok("post", "d1/database", { body: { name: "rows" } });
+  const bindings = [{ type: "kv_namespace", name: "NOTES", namespace_id: namespace }, { type: "r2_bucket", name: "FILES", bucket_name: "files" }, { type: "d1", name: "DB", id: database }];
+  await api.deploy("kept", kept(0), { bindings });
+  await api.ok("put", "workers/scripts/kept/secrets", { body: { name: "SECRET", text: "s3cret", type: "secret_text" } });
+  return bindings;
+}
+
+const state = async ({ ready }: Pick<ServeProcess, "ready">) => JSON.parse((await ask(ready, "/", { host })).body);
+
+describe("a restart", { concurrency: 2 }, () => {
+  test("keeps everything, also when it was a kill in the middle of deploys: what was acknowledged is live, what answers is whole", async (t) => {
+    const dataDirectory = await temporaryFolder(t);
+    let server = await spawnServe(t, { dataDirectory, env });
+    let api = createApi(server.ready, TOKEN);
+    const bindings = await makeEverything(api);
+    assert.equal((await ask(server.ready, "/", { host, method: "PUT", body: "a note" })).body, "kept");
+    const rest = { secret: "s3cret", note: "a note", file: "in a bucket", rows: 1 };
+    assert.deepEqual(await state(server), { version: 0, ...rest });
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+
+    let acknowledged = 0;
+    let begun = 0;
+    for (const life of [30, 150, 400]) {
+      server = await spawnServe(t, { dataDirectory, env });
+      api = createApi(server.ready, TOKEN);
+      const { version, ...others } = await state(server);
+      assert.deepEqual(others, rest);
+      assert.ok(version >= acknowledged && version <= begun, `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`);
+      acknowledged = version;
+      const killed = sleep(life).then(() => server.child.kill("SIGKILL"));
+      for (let going = true; going; ) {
+        begun++;
+        going = await api.ok("put", "workers/scripts/kept", { body: formOf(kept(begun), { bindings, keep_bindings: ["secret_text"] }) }).then(() => true, (err: Error) => {
+          assert.match(err.message, /fetch failed|terminated/, "only the kill ends a deploy");
+          return false;
+        });
+        if (going) acknowledged = begun;
+      }
+      await killed;
+      await server.exited;
+    }
+    server = await spawnServe(t, { dataDirectory, env });
+    const { version, ...others } = await state(server);
+    assert.deepEqual(others, rest);
+    assert.ok(version >= acknowledged && version <= begun, `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`);
+    assert.ok(begun > 3);
+    t.diagnostic(`${begun} deploys began, ${acknowledged} were acknowledged, ${version} is live`);
+    // And nothing is in the way of the next one.
+    await createApi(server.ready, TOKEN).ok("put", "workers/scripts/kept", { body: formOf(kept(begun + 1), { bindings, keep_bindings: ["secret_text"] }) });
+    assert.deepEqual(await state(server), { version: begun + 1, ...rest });
+  });
+
+  test("a stop lets requests and messages under way come to their end, tells balancers, and takes nothing new", async (t) => {
+    const server = await spawnServe(t, { env });
+    const api = createApi(server.ready, TOKEN);
+    await api.deploy("slow", `export default {
+      async fetch() { await scheduler.wait(1500); return new Response("in the end"); },
+      async email(message) { await scheduler.wait(1500); message.setReject("in the end"); },
+    }`);
+    assert.equal((await ask(server.ready, "/readyz")).body, "ready\n");
+    const { port } = new URL(server.ready.url);
+    // A connection that is busy may still ask when the port is closed already.
+    const open = connect(Number(port), "127.0.0.1");
+    let heard = "";
+    open.setEncoding("utf8").on("data", (text: string) => (heard += text));
+    open.write("GET / HTTP/1.1\r\nHost: slow.main.localhost\r\n\r\n");
+    const slow = ask(server.ready, "/", { host: "slow.main.localhost" });
+    const mail = sendMail(server.ready, "slow@main.localhost");
+    while (!/"step":"received"/.test(server.log())) await sleep(10);
+    server.child.kill("SIGTERM");
+    while ((await ask(server.ready, "/healthz").then(() => true, () => false)));
+    open.write("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert.equal((await slow).body, "in the end");
+    assert.match((await mail).text, /^555 .*in the end/);
+    assert.deepEqual(await server.exited, { code: 0, signal: null });
+    assert.match(heard, /in the end(.|\r\n)*HTTP\/1\.1 503 (.|\r\n)*stopping/);
+  });
+
+  test("the second Ctrl-C leaves at once", async (t) => {
+    const server = await spawnServe(t, { env });
+    await createApi(server.ready, TOKEN).deploy("slow", `export default { async fetch() { await scheduler.wait(20_000); return new Response("late"); } }`);
+    const slow = ask(server.ready, "/", { host: "slow.main.localhost" }).catch((err: Error) => err);
+    await sleep(300);
+    server.child.kill("SIGINT");
+    // One request of a terminal may arrive twice within a moment; the second is meant.
+    await sleep(300);
+    assert.equal(server.child.exitCode, null, "the first one waits");
+    const asked = performance.now();
+    server.child.kill("SIGINT");
+    assert.deepEqual(await server.exited, { code: 130, signal: null });
+    assert.ok(performance.now() - asked < 2000);
+    assert.ok((await slow) instanceof Error);
+  });
+
+  test("a socket that somebody else holds: no connection is refused while one process follows the other", async (t) => {
+    const dataDirectory = await temporaryFolder(t);
+    const holder = await holdSocket(t);
+    let server = await spawnServe(t, { dataDirectory, env, listening: holder.fd });
+    assert.equal(new URL(server.ready.url).port, String(holder.port));
+    await createApi(server.ready, TOKEN).deploy("kept", `export default { fetch: () => new Response("here") }`);
+    const seen = new Map<string, number>();
+    const traffic = { on: true };
+    const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: false })];
+    t.after(async () => agents.forEach((agent) => agent.destroy()));
+    const clients = [...agents, ...agents].map(async (agent) => {
+      while (traffic.on) {
+        const outcome = await ask({ url: `http://127.0.0.1:${holder.port}` }, "/", { host, agent }).then(({ status, body }) => `${status} ${body}`, (err: NodeJS.ErrnoException) => err.code ?? err.message);
+        seen.set(outcome, (seen.get(outcome) ?? 0) + 1);
+      }
+    });
+    for (let i = 0; i < 2; i++) {
+      await sleep(200);
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+      server = await spawnServe(t, { dataDirectory, env, listening: holder.fd });
+    }
+    await sleep(200);
+    traffic.on = false;
+    await Promise.all(clients);
+    assert.deepEqual([...seen.keys()], ["200 here"], JSON.stringify([...seen]));
+    t.diagnostic(`${seen.get("200 here")} requests over two restarts`);
+  });
+});
+
+interface TcpHandle {
+  readonly fd: number;
+  bind(address: string, port: number): number;
+  getsockname(into: object): number;
+  close(): void;
+}
+
+/** A bound socket on which this process accepts nothing, as systemd holds it for a service. A net.Server would take connections itself. */
+async function holdSocket(t: { after(stop: () => Promise<void>): void }): Promise<{ fd: number; port: number }> {
+  const { TCP, constants } = (process as unknown as { binding(name: "tcp_wrap"): { TCP: new (kind: number) => TcpHandle; constants: { SERVER: number } } }).binding("tcp_wrap");
+  const handle = new TCP(constants.SERVER);
+  t.after(async () => handle.close());
+  const address = { port: 0 };
+  assert.deepEqual([handle.bind("127.0.0.1", 0), handle.getsockname(address)], [0, 0]);
+  return { fd: handle.fd, port: address.port };
+}

@@ -11,10 +11,11 @@ import { failureOf } from "./error-response.ts";
 import { apiErrors } from "./errors.ts";
 import { mountDocuments } from "./openapi.ts";
 import type { Answer, Operation, Route } from "./operation.ts";
-import { honoPath, methodsByPath, mostExactFirst, sentPath } from "./paths.ts";
+import { honoPath, methodsByPath, sentPath } from "./paths.ts";
 import type { Gate } from "./ports.ts";
 import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
 import { createReadCache } from "./read-cache.ts";
+import { createSegmentRouter } from "./router.ts";
 
 export interface ApiOptions {
   routes: Route[];
@@ -36,12 +37,12 @@ type Env = { Bindings: HttpBindings };
 
 /** The v4 REST API: routes below /client/v4, and the document that describes them. It runs on Node's own requests and responses. */
 export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, clientIp = ({ socket }) => socket.remoteAddress, onAnswer, checkAnswers = false }: ApiOptions): Hono<Env> {
-  const app = new Hono<Env>({ getPath: sentPath });
+  const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
   const limit = createRateLimiter(rateLimit, clock);
   const cache = createReadCache();
   const methods = methodsByPath(routes);
 
-  for (const { operation, handle } of mostExactFirst(routes)) {
+  for (const { operation, handle } of routes) {
     const { method, status: usual = 200, version: versionOf } = operation;
 
     /** Who it is, whether they may, and what there is to answer. */
@@ -59,7 +60,7 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
 
       // A child log costs more than many a request; most never log.
       let child: Log | undefined;
-      const answer = await handle(await createCall(context, { id, operation, caller, get log() { return (child ??= log.child({ request: id, operation: operation.id })); } }));
+      const answer = await handle(await createCall(context, { id, operation, caller, log: () => (child ??= log.child({ request: id, operation: operation.id })) }));
       if (answer instanceof Response) {
         told.status = answer.status;
         return withHeaders(answer, id);

@@ -10,7 +10,7 @@ interface CallParts {
   id: string;
   operation: Operation;
   caller: Caller;
-  log: Log;
+  log(): Log;
 }
 
 /** A request as its handler gets it. Throws badRequest, badJson, bodyTooLarge for what the operation does not take. */
@@ -22,7 +22,9 @@ export async function createCall({ req, env }: Context<{ Bindings: HttpBindings 
     query: query && valid(query.safeParse(single(req.queries())), "query"),
     body: undefined,
     caller,
-    log,
+    get log() {
+      return log();
+    },
     get request() {
       return req.raw;
     },

@@ -5,10 +5,6 @@ import type { Route } from "./operation.ts";
 /** `{name}` as Hono writes it. */
 export const honoPath = (path: string): string => path.replace(/\{(\w+)\+\}/g, ":$1{.+}").replace(/\{(\w+)\}/g, ":$1");
 
-/** The first match wins, so `/tokens/verify` goes before `/tokens/{token_id}`. */
-export const mostExactFirst = (routes: Route[]): Route[] => [...routes].sort((a, b) => rank(a.operation.path).localeCompare(rank(b.operation.path)));
-const rank = (path: string) => path.split("/").map((segment) => (segment.endsWith("+}") ? "3" : segment.startsWith("{") ? "2" : `1${segment}`)).join("/");
-
 /** For a path, the methods that some route takes it with. */
 export function methodsByPath(routes: Route[]): (path: string) => string[] {
   const patterns = new Map<RegExp, string[]>();

@@ -11,14 +11,22 @@ const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
  * Everything else is the platform's own.
  */
 export function destinationOf(url: string, host: string | undefined, domain: string): Destination {
-  const name = (host ?? "").replace(/:\d+$/, "").replace(/\.$/, "").toLowerCase();
-  if (name.endsWith(`.${domain}`)) {
+  const name = hostName(host);
+  if (name.length > domain.length && name.endsWith(domain) && name[name.length - domain.length - 1] === ".") {
     const labels = name.slice(0, -domain.length - 1).split(".");
     if (labels.length === 2 && labels.every((label) => label !== "")) return { kind: "worker", script: labels[0]!, label: labels[1]!, url };
   }
-  const [, script, path = "/", query = ""] = WORKERS_PATH.exec(url) ?? [];
+  const [, script, path = "/", query = ""] = (url.startsWith("/workers/") && WORKERS_PATH.exec(url)) || [];
   if (script !== undefined) return { kind: "default-account-worker", script: decoded(script), url: path + query };
-  return { kind: "platform", path: url.split("?", 1)[0]! };
+  const end = url.indexOf("?");
+  return { kind: "platform", path: end < 0 ? url : url.slice(0, end) };
+}
+
+/** Without the port and the dot of the root, in lower case. */
+function hostName(host = ""): string {
+  const colon = host.lastIndexOf(":");
+  const name = colon < 0 || host.endsWith("]") ? host : host.slice(0, colon);
+  return (name.endsWith(".") ? name.slice(0, -1) : name).toLowerCase();
 }
 
 function decoded(segment: string): string {

@@ -36,6 +36,9 @@ export interface PlatformHttp {
   close(): Promise<void>;
 }
 
+/** How long connections stay open without a request while the server stops. */
+const IDLE_MS = 500;
+
 /** The one HTTP port of the platform: the API, the workers' own addresses, and the server's health. */
 export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
   const server = createServer({ ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket" });
@@ -49,8 +52,13 @@ export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}
     return label === undefined ? undefined : workers.bySubdomain(label, destination.script);
   }
 
-  async function onRequest(request: IncomingMessage, response: ServerResponse) {
+  function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
+    if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`)) return onApi(request, response);
+    return onOther(destination, request, response);
+  }
+
+  async function onOther(destination: Destination, request: IncomingMessage, response: ServerResponse) {
     if (destination.kind !== "platform") {
       const ref = await refOf(destination);
       if (ref === undefined) return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
@@ -58,7 +66,7 @@ export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}
       await workers!.live.fetch(ref, request, response);
       return;
     }
-    if (destination.path.startsWith(`${API_BASE}/`)) return onApi === undefined ? refuse(response, 404, "This process does not serve the API.") : onApi(request, response);
+    if (destination.path.startsWith(`${API_BASE}/`)) return refuse(response, 404, "This process does not serve the API.");
     const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning));
     if (prefix !== undefined) return prefixes[prefix]!(request, response);
     const page = pages[destination.path];
@@ -80,7 +88,7 @@ export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}
   }
 
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    onRequest(request, response).catch((err: unknown) => {
+    onRequest(request, response)?.catch((err: unknown) => {
       log.error({ err }, "a request failed");
       if (response.headersSent) response.destroy();
       else refuse(response, 500, "The server failed. Its log tells why.");
@@ -105,7 +113,7 @@ export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}
       return bound;
     },
     close() {
-      const closed = closeGracefully(server, graceMs);
+      const closed = closeGracefully(server, graceMs, IDLE_MS);
       for (const socket of upgraded) socket.destroy();
       return closed;
     },

@@ -10,7 +10,7 @@ test("an answer is good for its version only", () => {
   assert.equal(cache.get("/a", 1), undefined, "and is forgotten when it is not");
 });
 
-test("what was used longest ago makes room", () => {
+test("what is not asked for makes room", () => {
   const cache = createReadCache(2 * 3 * (2 + 100));
   for (const url of ["/a", "/b", "/c"]) cache.put(url, 1, "x".repeat(100));
   cache.get("/a", 1);

@@ -28,6 +28,12 @@ export const recordSchema = z.object({
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
+/** Most records are as they were made, and writing a time takes longer than all else of a record. */
+function times({ createdAt, modifiedAt }: DnsRecord): { created_on: string; modified_on: string } {
+  const created = iso(createdAt);
+  return { created_on: created, modified_on: modifiedAt === createdAt ? created : iso(modifiedAt) };
+}
+
 export const showRecord = (record: DnsRecord): z.input<typeof recordSchema> => ({
   id: record.id, name: record.name, type: record.type, content: record.content, data: record.data ?? {},
   ...(record.priority !== null && { priority: record.priority }),
@@ -35,7 +41,7 @@ export const showRecord = (record: DnsRecord): z.input<typeof recordSchema> => (
   ...(record.privateRouting && { private_routing: true }),
   settings: record.settings ?? {}, comment: record.comment ?? "", tags: record.tags,
   meta: { ...record.meta, ...(record.managedBy !== null && { managed_by: record.managedBy, read_only: record.locked }) },
-  created_on: iso(record.createdAt), modified_on: iso(record.modifiedAt),
+  ...times(record),
   ...(record.commentAt !== null && { comment_modified_on: iso(record.commentAt) }),
   ...(record.tagsAt !== null && { tags_modified_on: iso(record.tagsAt) }),
 });

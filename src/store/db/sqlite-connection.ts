@@ -2,6 +2,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import type { CompiledQuery } from "kysely";
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
+import { rowMaker } from "./row-maker.ts";
 
 /** One connection with its prepared statements. Everything on it is synchronous. */
 export interface SqliteConnection {
@@ -18,7 +19,7 @@ const BUSY_MS = { opening: 5_000, writing: 20 };
 
 export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
   const sqlite = open(path, readOnly);
-  const statements = new Map<string, { statement: StatementSync; returnsRows: boolean }>();
+  const statements = new Map<string, { statement: StatementSync; toRow: ((values: readonly unknown[]) => object) | undefined }>();
 
   function prepared(sql: string) {
     let entry = statements.get(sql);
@@ -27,7 +28,9 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
       statements.delete(sql);
     } else {
       const statement = sqlite.prepare(sql);
-      entry = { statement, returnsRows: statement.columns().length > 0 };
+      const columns = statement.columns();
+      if (columns.length > 0) statement.setReturnArrays(true);
+      entry = { statement, toRow: columns.length > 0 ? rowMaker(columns.map(({ name }) => name)) : undefined };
       if (statements.size >= KEPT_STATEMENTS) statements.delete(statements.keys().next().value!);
     }
     statements.set(sql, entry);
@@ -36,13 +39,12 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
 
   function run<Row>({ sql, parameters }: Pick<CompiledQuery, "sql" | "parameters">) {
     try {
-      const { statement, returnsRows } = prepared(sql);
+      const { statement, toRow } = prepared(sql);
       const values = parameters as readonly SQLInputValue[];
-      if (!returnsRows) return { rows: [] as Row[], affected: Number(statement.run(...values).changes) };
-      const rows = statement.all(...values);
-      // node:sqlite makes rows without a prototype; pg makes plain objects. Callers see one kind.
-      for (const row of rows) Object.setPrototypeOf(row, Object.prototype);
-      return { rows: rows as Row[], affected: rows.length };
+      if (toRow === undefined) return { rows: [] as Row[], affected: Number(statement.run(...values).changes) };
+      // node:sqlite itself would make rows without a prototype; pg makes plain objects. Callers see one kind.
+      const rows = (statement.all(...values) as unknown as unknown[][]).map(toRow) as Row[];
+      return { rows, affected: rows.length };
     } catch (err) {
       throw fromSqlite(err, path);
     }

@@ -4,7 +4,7 @@ import { quote } from "../../protocol/dns/index.ts";
 import { prepared } from "../../store/index.ts";
 import type { Executor, ZoneTables } from "../tables.ts";
 import { likeText } from "../zones-table.ts";
-import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord } from "./records-table.ts";
+import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } from "./records-table.ts";
 import type { DnsRecord } from "./types.ts";
 
 /** All compared without regard to case. */
@@ -54,8 +54,8 @@ const ORDERS = {
 
 type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 
-export function createRecordLister(tables: Executor) {
-  const counts = recordCounts(tables);
+export function createRecordLister(tables: Executor, read: Read) {
+  const counts = recordCounts(tables, read);
   const firstPage = prepared((arg) => inOrder(tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")), "type", "asc").limit(arg<number>("limit")).offset(arg<number>("offset")));
 
   return async (zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>> => {
@@ -66,7 +66,7 @@ export function createRecordLister(tables: Executor) {
       const total = sumOf(await counts(zone));
       if (offset >= total) return { items: [], total };
       if (order === "type" && direction === "asc") {
-        const { rows } = await tables.executeQuery(firstPage({ zone, limit: page.perPage, offset }).compile());
+        const rows = await read(firstPage({ zone, limit: page.perPage, offset }));
         return { items: rows.map(toRecord), total };
       }
     }

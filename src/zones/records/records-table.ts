@@ -1,4 +1,4 @@
-import { sql, type Insertable } from "kysely";
+import { sql, type Compilable, type Insertable } from "kysely";
 import { prepared } from "../../store/index.ts";
 import type { RecordType } from "../../protocol/dns/index.ts";
 import type { Executor, ZoneTables } from "../tables.ts";
@@ -17,11 +17,15 @@ export const RECORD_COLUMNS = [
   "created_at", "modified_at", "managed_by", "locked", "meta",
 ] as const satisfies (keyof Row)[];
 
-export const recordById = (tables: Executor) => {
+/** Runs a read: through Kysely, which is also the way within a transaction, or past it (`db.read`). */
+export type Read = <Found>(query: Compilable<Found>) => Promise<Found[]>;
+const through = (tables: Executor): Read => async (query) => (await tables.executeQuery(query.compile())).rows;
+
+export const recordById = (tables: Executor, read = through(tables)) => {
   const find = prepared((arg) => tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("id", "=", arg<string>("id")).where("zone_id", "=", arg<string>("zone")));
   return async (zone: string, id: string): Promise<DnsRecord | undefined> => {
-    const { rows } = await tables.executeQuery(find({ id, zone }).compile());
-    return rows[0] && toRecord(rows[0]);
+    const [row] = await read(find({ id, zone }));
+    return row && toRecord(row);
   };
 };
 
@@ -83,9 +87,9 @@ async function count(tx: Executor, zone: string, type: string, by: number): Prom
 }
 
 /** By type; the sum is the size of the zone. */
-export const recordCounts = (tables: Executor) => {
+export const recordCounts = (tables: Executor, read = through(tables)) => {
   const find = prepared((arg) => tables.selectFrom("dns_record_counts").select(["type", "records"]).where("zone_id", "=", arg<string>("zone")));
-  return async (zone: string): Promise<Map<string, number>> => new Map((await tables.executeQuery(find({ zone }).compile())).rows.map(({ type, records }) => [type, records]));
+  return async (zone: string): Promise<Map<string, number>> => new Map((await read(find({ zone }))).map(({ type, records }) => [type, records]));
 };
 
 export const sumOf = (counts: Map<string, number>): number => [...counts.values()].reduce((sum, records) => sum + records, 0);

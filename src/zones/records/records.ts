@@ -43,12 +43,12 @@ export function createRecords(parts: RecordChangeParts & { db: Db }): Records {
   const { db, clock, ids, quota } = parts;
   const tables = db.tables<ZoneTables>();
   const change = createRecordChanges(parts);
-  const find = recordById(tables);
-  const counts = recordCounts(tables);
+  const find = recordById(tables, db.read);
+  const counts = recordCounts(tables, db.read);
 
   return {
     version: parts.versions.of,
-    list: createRecordLister(tables),
+    list: createRecordLister(tables, db.read),
     async get(zone, id) {
       const record = await find(zone, id);
       if (record === undefined) throw zoneErrors.noRecord();

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { TrieRouter } from "hono/router/trie-router";
+import { createSegmentRouter } from "./router.ts";
+
+const PATTERNS = ["/", "/a", "/a/:x", "/a/:x/b", "/a/verify", "/a/verify/:y", "/:x/c", "/k/:key{.+}", "/k/b/list", "/a/:x/k/:rest{.+}"];
+
+const seen = (result: ReturnType<ReturnType<typeof createSegmentRouter<string>>["match"]>) => result[0].map(([handler, params]) => [handler, params]);
+
+function routers() {
+  const ours = createSegmentRouter<string>();
+  const theirs = new TrieRouter<string>();
+  // Theirs takes the first that was added; words are added first.
+  for (const pattern of [...PATTERNS].sort((a, b) => (a.includes(":") ? 1 : 0) - (b.includes(":") ? 1 : 0))) {
+    ours.add("GET", pattern, pattern);
+    theirs.add("GET", pattern, pattern);
+  }
+  return { ours, theirs };
+}
+
+test("a word goes before a parameter, and a way that leads nowhere is gone back", () => {
+  const { ours } = routers();
+  const match = (path: string, method = "GET") => seen(ours.match(method, path))[0];
+  assert.deepEqual(match("/a/verify"), ["/a/verify", {}]);
+  assert.deepEqual(match("/a/verify/b"), ["/a/verify/:y", { y: "b" }]);
+  assert.deepEqual(match("/a/verify/k/z"), ["/a/:x/k/:rest{.+}", { x: "verify", rest: "z" }]);
+  assert.deepEqual(match("/k/b/list"), ["/k/b/list", {}]);
+  assert.deepEqual(match("/k/b/c//d"), ["/k/:key{.+}", { key: "b/c//d" }]);
+  assert.deepEqual(match("/q/c"), ["/:x/c", { x: "q" }]);
+  // Hono's `*` takes nothing as well; here it wants at least one octet, as `{.+}` does.
+  ours.add("GET", "/o/*", "/o/*");
+  assert.deepEqual(match("/o/anything/at/all")?.[0], "/o/*");
+  assert.equal(match("/o"), undefined);
+  for (const path of ["/a/", "/k/", "/k", "/a/x/b/c", "/b", ""]) assert.equal(match(path), undefined, path);
+  assert.equal(match("/a", "POST"), undefined);
+});
+
+test("finds what Hono's own router finds", () => {
+  const { ours, theirs } = routers();
+  const segment = fc.constantFrom("a", "b", "c", "k", "o", "x", "verify", "list", "%2F", "é");
+  fc.assert(fc.property(fc.array(segment, { minLength: 1, maxLength: 6 }), (segments) => {
+    const path = `/${segments.join("/")}`;
+    const first = seen(theirs.match("GET", path) as never)[0];
+    const mine = seen(ours.match("GET", path))[0];
+    assert.equal(mine === undefined, first === undefined, path);
+    if (mine !== undefined) assert.ok(seen(theirs.match("GET", path) as never).some(([handler]) => handler === mine[0]), path);
+  }));
+});

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Platform } from "./platform.ts";
 
 // The real package, from the folder of clients: it is no dependency of ours, so it is untyped here, as it is to a JavaScript user.
-const require = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
-export const { Cloudflare, toFile, NotFoundError, AuthenticationError, PermissionDeniedError, BadRequestError, ConflictError } = require("cloudflare");
+const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
+export const { Cloudflare, toFile, NotFoundError, AuthenticationError, PermissionDeniedError, BadRequestError, ConflictError } = client("cloudflare");
 
 /** No retries: what fails once is a failure here. */
 export const sdk = ({ api }: Pick<Platform, "api">, credentials: { apiToken: string } | { apiEmail: string; apiKey: string }) =>

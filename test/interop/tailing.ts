@@ -23,7 +23,7 @@ export interface Tailing {
   interrupt(): Promise<number | null>;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 20_000;
 
 /** `wrangler tail` with these arguments, left running. */
 export function tail(wrangler: Wrangler, args: string[]): Tailing {

@@ -78,6 +78,13 @@ describe("wrangler deploy", () => {
     assert.deepEqual([told.loggedIn, told.accounts.map(({ id }) => id)], [true, [platform.account]]);
   });
 
+  it("whoami with X-Auth-Email and X-Auth-Key", async () => {
+    const { email } = await platform.ask<{ email: string }>("/user");
+    const { text } = await wrangler.run(["whoami"], { env: { CLOUDFLARE_API_TOKEN: "", CLOUDFLARE_EMAIL: email, CLOUDFLARE_API_KEY: platform.token } });
+    assert.match(text, /You are logged in with an? Global API Key/);
+    assert.ok(text.includes(email) && text.includes(platform.account), text);
+  });
+
   it("the first deploy brings modules of every kind, variables and schedules, and says where the worker is", async () => {
     const { text } = await wrangler.run(["deploy", "--env", ""]);
     for (const part of [/Uploaded hello/, /env\.NAME \("world"\)/, /hello\.\S+\.localhost/, /schedule: \*\/5 \* \* \* \*/, /Current Version ID: [0-9a-f-]{36}/]) assert.match(text, part);

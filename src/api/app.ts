@@ -35,6 +35,9 @@ export interface ApiOptions {
 
 type Env = { Bindings: HttpBindings };
 
+/** A body that takes longer may outlive the token that it came with. */
+const QUICK_MS = 100;
+
 /** The v4 REST API: routes below /client/v4, and the document that describes them. It runs on Node's own requests and responses. */
 export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, clientIp = ({ socket }) => socket.remoteAddress, onAnswer, checkAnswers = false }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
@@ -58,9 +61,16 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       const known = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
       if (known !== undefined) return sendJson(outgoing, usual, id, known);
 
+      const begunAt = performance.now();
+      const confirm = async () => {
+        if (performance.now() - begunAt < QUICK_MS) return;
+        const now = await gate.authenticate(credentialsOf(incoming.headers, clientIp(incoming)));
+        if (now === undefined) throw apiErrors.notAuthenticated();
+        await authorize(gate, now, operation, params, context.req.path);
+      };
       // A child log costs more than many a request; most never log.
       let child: Log | undefined;
-      const answer = await handle(await createCall(context, { id, operation, caller, log: () => (child ??= log.child({ request: id, operation: operation.id })) }));
+      const answer = await handle(await createCall(context, { id, operation, caller, log: () => (child ??= log.child({ request: id, operation: operation.id })), confirm }));
       if (answer instanceof Response) {
         told.status = answer.status;
         return withHeaders(answer, id);

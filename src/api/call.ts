@@ -11,10 +11,11 @@ interface CallParts {
   operation: Operation;
   caller: Caller;
   log(): Log;
+  confirm(): Promise<void>;
 }
 
 /** A request as its handler gets it. Throws badRequest, badJson, bodyTooLarge for what the operation does not take. */
-export async function createCall({ req, env }: Context<{ Bindings: HttpBindings }>, { id, operation, caller, log }: CallParts): Promise<Call> {
+export async function createCall({ req, env }: Context<{ Bindings: HttpBindings }>, { id, operation, caller, log, confirm }: CallParts): Promise<Call> {
   const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
   const call: Call = {
     id,
@@ -28,11 +29,17 @@ export async function createCall({ req, env }: Context<{ Bindings: HttpBindings 
     get request() {
       return req.raw;
     },
-    bytes: () => readBounded(req.raw, maxBytes),
-    form: () => readForm(req.raw, maxBytes),
+    bytes: () => confirmed(readBounded(req.raw, maxBytes)),
+    form: () => confirmed(readForm(req.raw, maxBytes)),
+    confirm,
     node: env,
   };
-  if (body !== undefined) call.body = valid(body.safeParse((await readJson(req.raw, maxBytes)) ?? (operation.bodyOptional === true ? {} : undefined)), "body");
+  const confirmed = async <Value>(reading: Promise<Value>): Promise<Value> => {
+    const value = await reading;
+    await confirm();
+    return value;
+  };
+  if (body !== undefined) call.body = valid(body.safeParse((await confirmed(readJson(req.raw, maxBytes))) ?? (operation.bodyOptional === true ? {} : undefined)), "body");
   return call;
 }
 

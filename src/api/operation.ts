@@ -54,6 +54,11 @@ export interface Call<Query = unknown, Body = unknown> {
   bytes(): Promise<Uint8Array>;
   /** The body as multipart/form-data. Throws badMultipart, bodyTooLarge. */
   form(): Promise<FormData>;
+  /**
+   * Throws notAuthenticated or notAllowed when the token has lost meanwhile what let this request in. To be asked between the end of a body
+   * and what is kept of it; `bytes()`, `form()` and a declared body have asked already. Costs nothing for a request that was quick.
+   */
+  confirm(): Promise<void>;
   /** Under Node, what the request came as: for big bodies and answers. */
   node: { incoming: IncomingMessage; outgoing: ServerResponse };
 }

@@ -14,24 +14,27 @@ export const sentLength = ({ node }: Pick<Call, "node">): number | undefined => 
 
 /**
  * Gives a body to `work` as it arrives, never held whole. `work` may leave it unread: the connection then lives on for the answer, and what
- * is still coming is thrown away by the server.
+ * is still coming is thrown away by the server. A token that is revoked meanwhile makes the body fail at its end, before `work` can keep it.
  */
-export async function withSentBody<Result>({ node: { incoming } }: Pick<Call, "node">, work: (body: AsyncIterable<Uint8Array>) => Promise<Result>): Promise<Result> {
+export async function withSentBody<Result>({ node: { incoming }, confirm }: Pick<Call, "node" | "confirm">, work: (body: AsyncIterable<Uint8Array>) => Promise<Result>): Promise<Result> {
   const chunks = (incoming as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   try {
     // Without a return(): an iterator that is left early would destroy the request, and with it the connection.
-    return await work({ [Symbol.asyncIterator]: () => ({ next: () => nextOf(chunks, incoming) }) });
+    return await work({ [Symbol.asyncIterator]: () => ({ next: () => nextOf(chunks, incoming, confirm) }) });
   } finally {
     // An iterator that was left early still listens, and a stream that is listened to that way does not flow.
     if (!incoming.readableEnded) incoming.removeAllListeners("readable");
   }
 }
 
-async function nextOf(chunks: AsyncIterator<Uint8Array>, incoming: IncomingMessage): Promise<IteratorResult<Uint8Array, undefined>> {
+async function nextOf(chunks: AsyncIterator<Uint8Array>, incoming: IncomingMessage, confirm: Call["confirm"]): Promise<IteratorResult<Uint8Array, undefined>> {
+  let next: IteratorResult<Uint8Array, undefined>;
   try {
-    return (await chunks.next()) as IteratorResult<Uint8Array, undefined>;
+    next = (await chunks.next()) as IteratorResult<Uint8Array, undefined>;
   } catch (err) {
     if (incoming.destroyed) throw bodyErrors.brokeOff({}, { cause: err });
     throw err;
   }
+  if (next.done === true) await confirm();
+  return next;
 }

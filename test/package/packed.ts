@@ -20,7 +20,7 @@ after(() => rm(temp, { recursive: true, force: true }));
 const PATH = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes("node_modules")).join(delimiter);
 const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1" };
 
-test("the packed program makes a project, checks it and handles a message", { timeout: 15 * 60_000 }, async () => {
+test("the packed program makes a project, checks it and handles a message; it serves, and a worker with a database is deployed", { timeout: 15 * 60_000 }, async () => {
   const tarball = pack();
   const home = join(temp, "home");
   await mkdir(home);
@@ -39,7 +39,7 @@ test("the packed program makes a project, checks it and handles a message", { ti
   run(project, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error");
   run(project, "npm", "run", "check");
 
-  const server = await startDev(project);
+  const server = await start(project, "dev");
   try {
     const message = await readFile(join(project, "messages", "hello.eml"));
     const answer = await fetch(`${server.url}/__email`, { method: "POST", body: message });
@@ -49,7 +49,30 @@ test("the packed program makes a project, checks it and handles a message", { ti
   } finally {
     assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
   }
+  await deploySomething(project);
 });
+
+/** What runs in processes and modules of its own has to find its files in the package, too: imports of SQL, workers in both formats. */
+async function deploySomething(project: string) {
+  const server = await start(project, "serve", "--data-dir", join(temp, "platform"));
+  try {
+    const { api, token, account } = server.ready;
+    const folder = join(temp, "counter");
+    await mkdir(folder);
+    const where = ["--url", api!, "--token", token!, "--account", account!.id];
+    const reelpost = (...args: string[]) => run(folder, join(project, "node_modules", ".bin", "reelpost"), ...args, ...where);
+    const { uuid } = JSON.parse(reelpost("d1", "create", "counter", "--json")) as { uuid: string };
+    await writeFile(join(folder, "seed.sql"), "create table seen (name text); insert into seen values ('ada'), ('grace');");
+    await writeFile(join(folder, "wrangler.jsonc"), JSON.stringify({ name: "counter", main: "worker.js", compatibility_date: "2026-10-01", d1_databases: [{ binding: "DB", database_name: "counter", database_id: uuid }] }));
+    await writeFile(join(folder, "worker.js"), `addEventListener("fetch", (event) => event.respondWith(DB.prepare("select count(*) as n from seen").first("n").then((n) => new Response("seen " + n))));`);
+    reelpost("d1", "execute", "counter", "--file", "seed.sql", "--yes");
+    reelpost("deploy");
+    const answer = await fetch(`${server.url}/workers/counter/`);
+    assert.deepEqual([answer.status, await answer.text()], [200, "seen 2"]);
+  } finally {
+    assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
+  }
+}
 
 function pack(): string {
   const output = run(root, "npm", "pack", "--json", "--loglevel=error", "--pack-destination", temp);
@@ -71,10 +94,13 @@ interface Event {
   event: string;
   url?: string;
   outcome?: string;
+  api?: string;
+  token?: string;
+  account?: { id: string };
 }
 
-async function startDev(project: string) {
-  const child = spawn(join(project, "node_modules", ".bin", "reelpost"), ["dev", "--json", "--port", "0", "--smtp-port", "0"], { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
+async function start(project: string, ...command: string[]) {
+  const child = spawn(join(project, "node_modules", ".bin", "reelpost"), [...command, "--json", "--port", "0", "--smtp-port", "0"], { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4096)));
   const exited = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("exit", (code) => resolve(code)));
@@ -94,14 +120,15 @@ async function startDev(project: string) {
         resolve(found);
       };
       news();
-      exited.then((code) => reject(new Error(`reelpost dev ended with ${code}\n${stderr}`)), reject);
+      exited.then((code) => reject(new Error(`reelpost ${command[0]} ended with ${code}\n${stderr}`)), reject);
     });
-  const { url } = await event("ready").catch((err: unknown) => {
+  const ready = await event("ready").catch((err: unknown) => {
     child.kill("SIGKILL");
     throw err;
   });
   return {
-    url: url!,
+    url: ready.url!,
+    ready,
     event,
     log: () => stderr,
     /** The exit code; null when it had to be killed. */

@@ -55,6 +55,11 @@ export const workerErrors = defineErrors("workers", {
     fix: "Run `npm ci` again without --omit=optional: workerd ships as an optional package for each platform.",
   },
   closing: { code: 10013, http: 503, smtp: 421, enhanced: "4.3.2", message: "The server is shutting down.", fix: "Try again in a moment." },
+  machineFailed: {
+    code: 10013, http: 507, smtp: 452, enhanced: "4.3.1",
+    message: "The server could not write the files of a worker process ({reason}).",
+    fix: "Free space in the server's temporary folder (TMPDIR); nothing was changed.",
+  },
   tooManyProcesses: {
     code: 10013,
     http: 503,

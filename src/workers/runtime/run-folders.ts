@@ -1,6 +1,8 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { messageOf } from "../../kernel/index.ts";
+import { workerErrors } from "../errors.ts";
 import type { Identity } from "./launch.ts";
 
 /**
@@ -8,7 +10,7 @@ import type { Identity } from "./launch.ts";
  * directory, because the path of a unix socket has room for 107 bytes and because an unprivileged process must reach them.
  */
 export interface RunFolders {
-  /** A new folder with these files, readable by the worker process alone (and root). */
+  /** A new folder with these files, readable by the worker process alone (and root). Throws machineFailed, and has left nothing behind then. */
   create(files: Map<string, string | Uint8Array>): string;
   remove(folder: string): void;
   close(): void;
@@ -24,9 +26,15 @@ export function createRunFolders(identity: Identity, root = tmpdir()): RunFolder
   return {
     create(files) {
       const folder = join(home, String(count++));
-      mkdirSync(folder, { mode: 0o700 });
-      for (const [name, content] of files) writeFileSync(join(folder, name), content, { mode: 0o644 });
-      if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid ?? identity.uid);
+      try {
+        mkdirSync(folder, { mode: 0o700 });
+        for (const [name, content] of files) writeFileSync(join(folder, name), content, { mode: 0o644 });
+        if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid ?? identity.uid);
+      } catch (cause) {
+        rmSync(folder, { recursive: true, force: true });
+        // The code is not to blame: whoever deploys it must not be told so.
+        throw workerErrors.machineFailed({ reason: (cause as NodeJS.ErrnoException).code ?? messageOf(cause) }, { cause });
+      }
       return folder;
     },
     remove: (folder) => rmSync(folder, { recursive: true, force: true }),

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, unlinkSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ask, createApi, formOf, sendMail, TOKEN } from "../e2e/serve-client.ts";
+import { spawnServe } from "../support/serve.ts";
+
+const WORKER = (word: string) => `export default {
+  async fetch(request, env) {
+    if (request.method !== "PUT") return new Response("${word}");
+    try {
+      await env.NOTES.put("note", await request.text());
+      return new Response("kept");
+    } catch (err) {
+      return new Response(err.message, { status: 500 });
+    }
+  },
+  async email(message) { await message.forward("ada@example.net"); },
+};`;
+const large = `\n//${"x".repeat(200_000)}`;
+
+test("a full disk: deploys, values and mail are refused as such, what is live answers, and the next deploy works when there is space", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-serve-full-"));
+  const mounted = process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", folder]).status === 0;
+  t.after(async () => {
+    if (mounted) spawnSync("umount", ["-l", folder]);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  if (!mounted) t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
+  const dataDirectory = join(folder, "data");
+  mkdirSync(dataDirectory, { mode: 0o700 });
+  const server = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
+  const api = createApi(server.ready, TOKEN);
+  const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
+  const metadata = { bindings: [{ type: "kv_namespace", name: "NOTES", namespace_id: namespace }] };
+  await api.deploy("live", WORKER("before"), metadata);
+  const here = (options: { method?: string; body?: string } = {}) => ask(server.ready, "/", { host: "live.main.localhost", ...options });
+  assert.equal((await here({ method: "PUT", body: "a note" })).body, "kept");
+
+  const disk = mounted ? ballast(folder) : fileLimit(server.child.pid!);
+  disk.fill();
+  const full = mounted ? [507] : [507, 500];
+  const failed: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { status, body } = await api.call("put", "workers/scripts/live", { body: formOf(WORKER("during") + large, metadata) });
+    failed.push(status);
+    assert.deepEqual([body.success, body.result, typeof body.errors[0].message], [false, null, "string"]);
+    assert.equal(JSON.stringify(body).includes(folder), false, "the answer tells nothing of where things lie");
+  }
+  assert.ok(failed.every((status) => full.includes(status)), failed.join());
+  assert.ok(full.includes((await api.call("put", "workers/scripts/fresh", { body: formOf(WORKER("during") + large, metadata) })).status));
+  // A row fits until the log of the database needs a page more: sooner or later it does not.
+  const secrets: number[] = [];
+  for (let i = 0; i < 200 && secrets.at(-1) !== 507 && secrets.at(-1) !== 500; i++) secrets.push((await api.call("put", "workers/scripts/live/secrets", { body: { name: "KEY", text: "y".repeat(5000), type: "secret_text" } })).status);
+  assert.ok(full.includes(secrets.at(-1)!), secrets.join());
+  assert.equal((await api.call("put", `storage/kv/namespaces/${namespace}/values/big`, { body: "z".repeat(2_000_000) })).status, secrets.at(-1));
+  assert.equal((await here({ method: "PUT", body: "x".repeat(2_000_000) })).status, 500);
+  const { code } = await sendMail(server.ready, "live@main.localhost");
+  if (mounted) assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
+  // Reading goes on.
+  assert.equal((await here()).body, "before");
+  assert.equal((await api.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, "a note");
+  assert.deepEqual(await api.refused("get", "workers/scripts/fresh/settings"), [404, 10007]);
+  assert.equal((await ask(server.ready, "/readyz")).status, 200);
+
+  disk.free();
+  await api.ok("put", "workers/scripts/live", { body: formOf(WORKER("after") + large, metadata) });
+  assert.equal((await here()).body, "after");
+  assert.equal((await here({ method: "PUT", body: "another" })).body, "kept");
+  assert.equal((await sendMail(server.ready, "live@main.localhost")).code, 250);
+  assert.deepEqual((await api.ok("get", "workers/scripts")).map(({ id }: { id: string }) => id), ["live"]);
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  assert.deepEqual(readdirSync(join(dataDirectory, "objects", ".tmp")), []);
+  const again = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
+  assert.equal((await ask(again.ready, "/", { host: "live.main.localhost" })).body, "after");
+});
+
+/** Takes what is left of a small disk. */
+function ballast(folder: string) {
+  const path = join(folder, "ballast");
+  return {
+    fill() {
+      const fd = openSync(path, "w");
+      for (const size of [1 << 20, 4096]) {
+        try {
+          for (;;) writeSync(fd, Buffer.alloc(size));
+        } catch (err) {
+          assert.equal((err as NodeJS.ErrnoException).code, "ENOSPC");
+        }
+      }
+      closeSync(fd);
+    },
+    free: () => unlinkSync(path),
+  };
+}
+
+/** No file of a process may grow beyond some bytes that every database is larger than. */
+function fileLimit(pid: number) {
+  const limit = (soft: string) => assert.equal(spawnSync("prlimit", ["--pid", String(pid), `--fsize=${soft}:`]).status, 0);
+  return { fill: () => limit("4096"), free: () => limit("unlimited") };
+}

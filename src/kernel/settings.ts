@@ -22,6 +22,9 @@ export const settingsSchema = z.strictObject({
     url: z.string().default("").meta({ description: "`postgres://user:password@host/database`; empty: SQLite in the data directory", example: "postgres://reelpost:secret@db.internal/reelpost" }),
     connections: count(10, 1, 500, "Connections to PostgreSQL at most"),
   }),
+  objects: group("Where the modules of workers, large values and R2 objects are kept", {
+    dir: z.string().min(1).default("objects").meta({ description: "Folder; a relative path is meant from the data directory. Processes that share a database share it", example: "/srv/reelpost/objects" }),
+  }),
   secrets: group("The key that seals secrets in the database", {
     key: z.string().default("").meta({ description: "Base64 of 32 bytes, several separated by commas with the newest first; goes before the file. `openssl rand -base64 32` makes one", example: "" }),
     key_file: z.string().default("").meta({ description: "File with such keys, one per line, for its owner only; empty: `secrets.key` in the data directory, made at the first start", example: "/etc/reelpost/secrets.key" }),

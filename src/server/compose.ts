@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
 import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool } from "../mail/index.ts";
 import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
@@ -21,15 +21,22 @@ export interface Store {
   jobs: Jobs;
 }
 
+/** What lies elsewhere than in the data directory. */
+export interface StorePlaces {
+  database?: { url: string; connections: number } | undefined;
+  /** A relative path is meant from the data directory. */
+  objects?: string | undefined;
+}
+
 /** Database, objects and events: all of one data directory, or rows and events in PostgreSQL where `database` names one. */
-export async function openStore(directory: string, { lifecycle, clock, ids, log }: Basics, database?: { url: string; connections: number }): Promise<Store> {
+export async function openStore(directory: string, { lifecycle, clock, ids, log }: Basics, { database, objects = "objects" }: StorePlaces = {}): Promise<Store> {
   const db = database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
   const events = database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());
   const jobs = createJobs({ db, clock, ids, events, log });
-  return { db, objects: await openFsObjects({ folder: join(directory, "objects") }), events, jobs };
+  return { db, objects: await openFsObjects({ folder: resolve(directory, objects) }), events, jobs };
 }
 
 const SWEEP_MS = 10 * 60_000;

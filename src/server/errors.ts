@@ -26,6 +26,18 @@ export const serverErrors = defineErrors("start", {
     message: "secrets.key and secrets.key_file are both set, and name different places to take the key from.",
     fix: "Keep one of the two.",
   },
+  otherKey: {
+    code: "other_key",
+    http: 500,
+    message: "The secrets in this database were sealed with another key than the one that is configured.",
+    fix: "Bring back the key: secrets.key of the data directory it was made in, or REELPOST_SECRETS_KEY. Processes that share a database share the key.",
+  },
+  otherObjects: {
+    code: "other_objects",
+    http: 500,
+    message: "The folder of objects is not the one that belongs to this database.",
+    fix: "Set objects.dir to the folder that all processes on this database share, or restore it from the backup the database is of.",
+  },
   unknownRole: { code: "unknown_role", http: 400, message: "There is no role {role}.", fix: "The roles are {roles}." },
   rolesApart: {
     code: "roles_apart",

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Receiver, Spool } from "../mail/index.ts";
+import { checkTogether } from "./belongs-together.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
@@ -23,7 +24,8 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, li
   const { data_dir: dataDir, database } = settings;
   const { log, lifecycle } = basics;
   const secrets = openSecrets(settings, dataDir);
-  const store = await openStore(dataDir, basics, database.url === "" ? undefined : database);
+  const store = await openStore(dataDir, basics, { database: database.url === "" ? undefined : database, objects: settings.objects.dir });
+  await checkTogether({ ...store, secrets, ids: basics.ids });
   const bindings = composeBindings(store, dataDir, basics);
 
   // Mail needs the runtime, the platform needs the runtime that mail has made, and mail asks the platform where a recipient leads.

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { onEveryDatabase } from "../../test/support/databases.ts";
+import { randomIds, type UserError } from "../kernel/index.ts";
+import { createSecrets, openFsObjects } from "../store/index.ts";
+import { checkTogether } from "./belongs-together.ts";
+import { serverMigrations } from "./marks-table.ts";
+
+async function folder(t: TestContext) {
+  const path = mkdtempSync(join(tmpdir(), "reelpost-together-"));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return openFsObjects({ folder: path });
+}
+
+const refusal = (kind: string) => (err: UserError) => err.kind === kind;
+
+onEveryDatabase((engine) => {
+  test("what the first process had, the next ones need", async (t) => {
+    const { db, another } = await engine.open(t, serverMigrations);
+    const [first, second] = [randomBytes(32), randomBytes(32)];
+    const objects = await folder(t);
+    const check = async (keys: Buffer[], on = objects, of = db) => checkTogether({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
+    const other = await another();
+    // Together at first, as when a whole fleet starts.
+    await Promise.all([check([first]), check([first], objects, other), check([first])]);
+    await check([first]);
+    await assert.rejects(check([second]), refusal("otherKey"));
+    await assert.rejects(check([first], await folder(t)), refusal("otherObjects"));
+    await check([second, first]);
+    await check([second]);
+    await assert.rejects(check([first]), refusal("otherKey"));
+  });
+
+  test("a crash between the folder and the database is no obstacle", async (t) => {
+    const { db } = await engine.open(t, serverMigrations);
+    const objects = await folder(t);
+    const secrets = createSecrets({ keys: [randomBytes(32)] });
+    const failing = { ...objects, put: async (...put: Parameters<typeof objects.put>) => Promise.reject(await objects.put(...put)) };
+    await assert.rejects(checkTogether({ db, objects: failing, secrets, ids: randomIds }));
+    await checkTogether({ db, objects, secrets, ids: randomIds });
+    await checkTogether({ db, objects, secrets, ids: randomIds });
+  });
+});

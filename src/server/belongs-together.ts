@@ -1,0 +1,53 @@
+import type { Ids } from "../kernel/index.ts";
+import { isStoreError, type Db, type ObjectStore, type Secrets } from "../store/index.ts";
+import { serverErrors } from "./errors.ts";
+import { changeMark, claimMark, type MarksTables } from "./marks-table.ts";
+
+const KEY = "secrets-key";
+const OBJECTS = "objects";
+/** In the folder of the objects. */
+const OBJECTS_ID = "store-id";
+
+/**
+ * A database, the key of its secrets and the folder of its objects belong together, and each can be configured by itself: after a restore
+ * without the key file, or in a second process with a folder of its own, everything would seem to work until something cannot be opened.
+ * The first process marks the database; throws otherKey, otherObjects in one that does not fit.
+ */
+export async function checkTogether(parts: TogetherParts): Promise<void> {
+  await checkKey(parts);
+  await checkObjects(parts);
+}
+
+interface TogetherParts {
+  db: Db;
+  objects: ObjectStore;
+  secrets: Secrets;
+  ids: Pick<Ids, "hex">;
+}
+
+async function checkKey({ db, secrets }: TogetherParts): Promise<void> {
+  await db.transaction<MarksTables, void>(async (tx) => {
+    const kept = await claimMark(tx, KEY, secrets.seal("", KEY));
+    try {
+      secrets.open(kept, KEY);
+    } catch (err) {
+      throw isStoreError(err) ? serverErrors.otherKey({}, { cause: err }) : err;
+    }
+    // The newest key from now on: an old one may leave the list.
+    await changeMark(tx, KEY, secrets.seal("", KEY));
+  });
+}
+
+async function checkObjects({ db, objects, ids }: TogetherParts): Promise<void> {
+  const read = async () => (await (await objects.open(OBJECTS_ID))?.bytes())?.toString();
+  const known = await read();
+  const own = known ?? ids.hex();
+  const wanted = await db.transaction<MarksTables, string>(async (tx) => {
+    const claimed = await claimMark(tx, OBJECTS, own);
+    // Before the commit: a database must not name a folder that does not know it.
+    if (claimed === own && known === undefined) await objects.put(OBJECTS_ID, Buffer.from(own));
+    return claimed;
+  });
+  // Another process may have been first, on this very folder.
+  if (wanted !== own && wanted !== (await read())) throw serverErrors.otherObjects();
+}

@@ -1,0 +1,29 @@
+import { sql, type Kysely } from "kysely";
+import type { Migration } from "../store/index.ts";
+
+/** A mark ties the database to something that lies elsewhere. */
+export interface MarksTables {
+  server_marks: { name: string; value: string };
+}
+
+export const serverMigrations: Migration[] = [
+  {
+    name: "server-001",
+    async up(db, types) {
+      await db.schema.createTable("server_marks")
+        .addColumn("name", sql.raw(types.keyText), (column) => column.primaryKey())
+        .addColumn("value", "text", (column) => column.notNull())
+        .execute();
+    },
+  },
+];
+
+/** The value of a mark: this one, when there was none. Another process that claims it waits for the end of this transaction. */
+export async function claimMark(tx: Kysely<MarksTables>, name: string, value: string): Promise<string> {
+  await tx.insertInto("server_marks").values({ name, value }).onConflict((on) => on.doNothing()).execute();
+  return (await tx.selectFrom("server_marks").select("value").where("name", "=", name).executeTakeFirstOrThrow()).value;
+}
+
+export async function changeMark(tx: Kysely<MarksTables>, name: string, value: string): Promise<void> {
+  await tx.updateTable("server_marks").set({ value }).where("name", "=", name).execute();
+}

@@ -59,7 +59,13 @@ export function composePlatform({ store: { db, objects, events, jobs }, bindings
 
   async function contentsOf(account: string): Promise<string | undefined> {
     const one = { page: 1, perPage: 1 };
-    const counts = { zone: await zones.count(account), worker: (await scripts.list(account, one)).total, "KV namespace": (await bindings.kv.namespaces.list(account, one)).total, "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length };
+    const counts = {
+      zone: await zones.count(account),
+      worker: (await scripts.list(account, one)).total,
+      "KV namespace": (await bindings.kv.namespaces.list(account, one)).total,
+      "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length,
+      "D1 database": (await bindings.d1.list.list(account, one)).total,
+    };
     const words = Object.entries(counts).filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
     return words.length === 0 ? undefined : words.join(", ");
   }

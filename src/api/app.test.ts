@@ -114,5 +114,5 @@ test("the document describes the routes", async (t) => {
   assert.equal(document.paths["/accounts/{account_id}/things/{thing_id}"]!.get!.operationId, "get");
   assert.ok(document.paths["/zones/{zone_id}/files/{key}"]);
   const page = await (await fetch(`${url}/docs`)).text();
-  for (const { operation } of routes) assert.ok(page.includes(operation.path.replace("+}", "}")) && page.includes(operation.summary), operation.id);
+  for (const { operation } of routes) assert.ok(page.includes(`<details id="${operation.id}">`) && page.includes(operation.path.replace("+}", "}")) && page.includes(operation.summary), operation.id);
 });

@@ -29,6 +29,7 @@ const FIXES: Record<number, string> = {
   10041: "`reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` makes one.",
   10085: "`reelpost r2 bucket list` shows the names, `reelpost r2 bucket create <name>` makes one.",
   10181: "`reelpost d1 list` shows the ids, `reelpost d1 create <name>` makes one.",
+  7003: "Is it the right account? `reelpost whoami` shows those the token reaches; --account, ACCOUNT_ID, the login or account_id in the configuration name one.",
   7000: "This server does not know the request: it may be older than this program.",
 };
 

@@ -1,6 +1,6 @@
 import { formatMs, formatSize } from "../../kernel/text.ts";
 import { type Surroundings, defineCommand } from "../command.ts";
-import { setAddress } from "../deploy/address.ts";
+import { mailAddress, setAddress } from "../deploy/address.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
@@ -36,18 +36,20 @@ start changes nothing. Secrets that the server has are kept.`,
       progress.step(`building ${project.name}`);
       const prepared = await prepare(project, values, secrets ?? [], surroundings);
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
-      const uploaded = await api.result<{ deployment_id: string; startup_time_ms: number }>("PUT", script, { query: { excludeScript: true, bindings_inherit: "strict" }, body: () => prepared.form, timeoutMs: UPLOAD_TIMEOUT_MS });
+      const uploaded = await api.result<{ deployment_id: string; startup_time_ms: number; handlers?: string[] }>("PUT", script, { query: { excludeScript: true, bindings_inherit: "strict" }, body: () => prepared.form, timeoutMs: UPLOAD_TIMEOUT_MS });
       progress.step("setting addresses and triggers");
       const { crons, workersDev = true, previewUrls } = project.deploy;
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined) await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
       progress.clear();
 
+      const handles = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
+      const mail = handles("email") ? mailAddress(url, project.name) : undefined;
       const missing = project.requiredSecrets.filter((name) => secrets?.includes(name) !== true);
-      const result = { name: project.name, version_id: uploaded.deployment_id, url: url ?? null, first: secrets === undefined, ...sizes(prepared), crons: crons ?? null, startup_ms: uploaded.startup_time_ms, bindings: shown(prepared), missing_secrets: missing, ms: Math.round(performance.now() - began) };
+      const result = { name: project.name, version_id: uploaded.deployment_id, url: url ?? null, mail: mail ?? null, first: secrets === undefined, ...sizes(prepared), crons: crons ?? null, startup_ms: uploaded.startup_time_ms, bindings: shown(prepared), missing_secrets: missing, ms: Math.round(performance.now() - began) };
       printResult(surroundings, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
-        ...facts([["uploaded", sizeText(prepared)], ["started in", `${uploaded.startup_time_ms} ms`], ["version", result.version_id], ["address", url], ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")]], paint),
+        ...facts([["uploaded", sizeText(prepared)], ["started in", `${uploaded.startup_time_ms} ms`], ["version", result.version_id], ["address", handles("fetch") ? url : undefined], ["mail to", mail], ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")]], paint),
         ...bindingTable(prepared.bindings, paint),
       ]);
       if (!surroundings.json) for (const name of missing) surroundings.stderr.line(`warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`);

@@ -63,12 +63,12 @@ test("a deploy uploads the bundle as wrangler does, then sets the address and th
   assert.ok((await (form.get("index.js") as File).text()).includes(page));
   assert.deepEqual([api.bodies(`POST ${SCRIPT}/subdomain`), api.bodies(`PUT ${SCRIPT}/schedules`)], [[{ enabled: true }], [[{ cron: "*/5 * * * *" }]]]);
   const { ms, size, gzip, ...told } = ran.json;
-  assert.deepEqual(told, { name: "letters", version_id: VERSION, url: "http://letters.main.localhost:8787", first: false, modules: 2, crons: ["*/5 * * * *"], startup_ms: 12, bindings: [{ name: "NOTES", type: "kv_namespace" }, { name: "GREETING", type: "plain_text" }, { name: "LIMITS", type: "json" }], missing_secrets: [] });
+  assert.deepEqual(told, { name: "letters", version_id: VERSION, url: "http://letters.main.localhost:8787", mail: null, first: false, modules: 2, crons: ["*/5 * * * *"], startup_ms: 12, bindings: [{ name: "NOTES", type: "kv_namespace" }, { name: "GREETING", type: "plain_text" }, { name: "LIMITS", type: "json" }], missing_secrets: [] });
   assert.ok(ms > 0 && size > 12 && gzip > 0);
 });
 
-test("for people: what went up, where it is, what it is bound to", async (t) => {
-  const api = await start(t);
+test("for people: what went up, where it is and where its mail goes, what it is bound to", async (t) => {
+  const api = await start(t, { [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["fetch", "email"] } } });
   const cwd = await folderWith(t, files());
   const { code, stdout, stderr } = await runCli(["deploy"], { cwd, api });
   assert.deepEqual([code, stderr], [0, ""]);
@@ -77,6 +77,7 @@ uploaded …
 started in  12 ms
 version     ${VERSION}
 address     http://letters.main.localhost:8787
+mail to     letters@main.localhost
 
 binding       type             is
 env.NOTES     KV namespace     kv-live
@@ -84,6 +85,13 @@ env.GREETING  variable         "hi"
 env.LIMITS    variable (JSON)  {"n":1}
 `);
   assert.equal(api.calls().includes(`PUT ${SCRIPT}/schedules`), false, "what the file does not say is left as it is");
+});
+
+test("a worker that takes only mail has no address for browsers", async (t) => {
+  const api = await start(t, { [`PUT ${SCRIPT}`]: { result: { deployment_id: VERSION, startup_time_ms: 12, handlers: ["email"] } } });
+  const { stdout } = await runCli(["deploy"], { cwd: await folderWith(t, files()), api });
+  assert.match(stdout, /^mail to {5}letters@main\.localhost$/m);
+  assert.doesNotMatch(stdout, /^address/m);
 });
 
 test("options go before the configuration: name, variables, kept variables, the address", async (t) => {

@@ -51,6 +51,17 @@ onPostgres((engine) => {
     assert.deepEqual(heard.get(one)!.toSorted(), ["", "after", "while-lost"]);
   });
 
+  test("a closed end leaves no connection behind, which would keep its process from ending", async (t) => {
+    const { ends: [one], url } = await open(t, 1) as { ends: [Events]; url: string };
+    await one.close();
+    const admin = new Client({ connectionString: url });
+    await admin.connect();
+    const left = async () => (await admin.query("select 1 from pg_stat_activity where application_name = 'reelpost events' and datname = current_database()")).rowCount;
+    // The server hears of it a moment later.
+    for (const deadline = Date.now() + 5000; (await left()) !== 0;) assert.ok(Date.now() < deadline, "a connection is still there");
+    await admin.end();
+  });
+
   test("a server that is not there is named, without the password", async () => {
     const url = "postgres://user:very-secret@127.0.0.1:1/db";
     const named = (err: unknown) => isStoreError(err, "unreachable") && err.message.includes("127.0.0.1:1/db") && !err.message.includes("very-secret");

@@ -47,7 +47,7 @@ export async function openPostgresEvents({ url, clock, log }: { url: string; clo
   async function keepUp() {
     while (!closing.signal.aborted) {
       await lost(client);
-      if (closing.signal.aborted) return;
+      if (closing.signal.aborted) break;
       log.warn({ address }, "the connection for events was lost, reconnecting");
       void client.end().catch(() => {});
       for (let wait = RECONNECT_MS.first; !closing.signal.aborted; wait = Math.min(wait * 2, RECONNECT_MS.longest)) {
@@ -62,7 +62,7 @@ export async function openPostgresEvents({ url, clock, log }: { url: string; clo
         }
       }
     }
-    // A connection that came back while we were closing.
+    // Also one that came back while we were closing: an open connection keeps a process from ending.
     await client.end().catch(() => {});
   }
 

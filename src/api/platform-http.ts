@@ -16,9 +16,9 @@ export interface PlatformHttpOptions {
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
     /** The label of the account whose workers are at /workers/<script>/ too. */
     defaultLabel(): Promise<string | undefined>;
-    /** Below it a host name names a worker: "workers.example.com". */
-    domain: string;
   };
+  /** Below it a host name names a worker, also where this process runs none: "workers.example.com". */
+  domain: string;
   /** Takes an upgrade that is its own (a tail) and returns true. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** Paths of the platform itself: `/healthz`. */
@@ -40,11 +40,11 @@ export interface PlatformHttp {
 const IDLE_MS = 500;
 
 /** The one HTTP port of the platform: the API, the workers' own addresses, and the server's health. */
-export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefixes = {}, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
   const server = createServer({ ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket" });
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
-  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, workers?.domain ?? "\0");
+  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, domain);
 
   async function refOf(destination: Exclude<Destination, { kind: "platform" }>): Promise<ScriptRef | undefined> {
     if (workers === undefined) return undefined;
@@ -70,7 +70,7 @@ export function createPlatformHttp({ api, workers, upgrade, pages, prefixes = {}
     const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning));
     if (prefix !== undefined) return prefixes[prefix]!(request, response);
     const page = pages[destination.path];
-    if (page === undefined) return refuse(response, 404, "Not found.");
+    if (page === undefined) return refuse(response, 404, "There is nothing under this path. The front page, /, names what there is.");
     if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
     await page(request, response);
   }

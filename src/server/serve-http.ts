@@ -60,7 +60,6 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     live: platform.live,
     bySubdomain: platform.scripts.bySubdomain,
     defaultLabel: async () => account && platform.scripts.subdomain(account.id),
-    domain: settings.workers.domain,
   };
   const pages = createProbes({
     metrics,
@@ -72,5 +71,5 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });
-  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers } }), ...(roles.has("workers") && { workers }), pages, log, graceMs });
+  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers } }), ...(roles.has("workers") && { workers }), domain: settings.workers.domain, pages, log, graceMs });
 }

@@ -1,0 +1,70 @@
+import { canonicalDomain } from "../rfc5322/index.ts";
+
+/** A policy for mail to one domain (RFC 8461 3.2), as https://mta-sts.<domain>/.well-known/mta-sts.txt gives it. */
+export interface StsPolicy {
+  mode: "enforce" | "testing" | "none";
+  /** Seconds the policy may be kept. */
+  maxAge: number;
+  /** Host names in lower case, "*." in front of one for exactly one label. Empty only where the mode is "none". */
+  mx: string[];
+}
+
+export type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: string };
+
+/** RFC 8461 3.3: 64 kilobytes are suggested as the most to read. */
+export const MAX_POLICY_BYTES = 64 * 1024;
+
+/** RFC 8461 3.2: 31557600, about a year. A larger value is not an error; it is read as this one. */
+const MAX_AGE = 31_557_600;
+const MAX_PATTERNS = 500;
+
+/** Lines of `key: value`, in any order, LF or CRLF (3.2). Unknown keys are for later versions. Of a key that is there twice the first counts, mx excepted. */
+export function readPolicy(text: string): StsReading {
+  if (text.length > MAX_POLICY_BYTES) return refused(`the policy is larger than ${MAX_POLICY_BYTES} bytes`);
+  const values = new Map<string, string>();
+  const mx: string[] = [];
+  for (const line of text.split(/\r?\n/)) {
+    if (/^[ \t]*$/.test(line)) continue;
+    const field = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,31}):(.*)$/.exec(line);
+    if (!field) return refused(`a line is not "key: value": ${line.slice(0, 80)}`);
+    const [, key, raw] = field as unknown as [string, string, string];
+    const value = raw.trim();
+    if (key === "mx") {
+      const pattern = readPattern(value);
+      if (pattern === undefined) return refused(`mx names no host: ${value.slice(0, 80)}`);
+      if (mx.push(pattern) > MAX_PATTERNS) return refused(`the policy has more than ${MAX_PATTERNS} mx lines`);
+    } else if (!values.has(key)) values.set(key, value);
+  }
+  return judge(values, mx);
+}
+
+function judge(values: Map<string, string>, mx: string[]): StsReading {
+  if (values.get("version") !== "STSv1") return refused("version is not STSv1");
+  const mode = values.get("mode");
+  if (mode !== "enforce" && mode !== "testing" && mode !== "none") return refused("mode is none of enforce, testing, none");
+  const age = values.get("max_age") ?? "";
+  if (!/^\d{1,10}$/.test(age)) return refused("max_age is not a number of seconds");
+  // 3.2: "at least one mx" in every mode but none.
+  if (mx.length === 0 && mode !== "none") return refused("the policy names no mx");
+  return { ok: true, policy: { mode, maxAge: Math.min(Number(age), MAX_AGE), mx } };
+}
+
+const refused = (why: string): StsReading => ({ ok: false, why });
+
+function readPattern(value: string): string | undefined {
+  const wildcard = value.startsWith("*.");
+  const host = canonicalDomain((wildcard ? value.slice(2) : value).replace(/\.$/, ""));
+  return host === undefined || host.startsWith("[") ? undefined : (wildcard ? "*." : "") + host;
+}
+
+/** Whether a policy lets mail go to this MX host (4.1): the whole name, or one label in place of "*". */
+export function allowsMx({ mx }: Pick<StsPolicy, "mx">, host: string): boolean {
+  const name = host.replace(/\.$/, "").toLowerCase();
+  const dot = name.indexOf(".");
+  const wild = dot > 0 ? `*${name.slice(dot)}` : undefined;
+  return mx.some((pattern) => pattern === name || pattern === wild);
+}
+
+/** The policy file for our own zones. */
+export const formatPolicy = ({ mode, maxAge, mx }: StsPolicy): string =>
+  ["version: STSv1", `mode: ${mode}`, ...mx.map((host) => `mx: ${host}`), `max_age: ${maxAge}`].map((line) => `${line}\r\n`).join("");

@@ -1,0 +1,1 @@
+export * from "./srs.ts";

@@ -1,0 +1,38 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+/** What an SRS address carries beside the address: a day and a signature, both readable after somebody changed the case of the letters. */
+
+const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const DAY_MS = 86_400_000;
+/** Two letters of base 32. */
+const CYCLE_DAYS = 1024;
+
+/** The day of `now` (milliseconds since the epoch) as two letters; repeats every 1024 days. */
+export function dayStamp(now: number): string {
+  const day = Math.floor(now / DAY_MS) % CYCLE_DAYS;
+  return `${BASE32[day >> 5]}${BASE32[day & 31]}`;
+}
+
+/** How many days ago a stamp was made; -1 is tomorrow. Undefined for letters that are no stamp. */
+export function stampAge(stamp: string, now: number): number | undefined {
+  const [high, low] = [...stamp.toUpperCase()].map((letter) => BASE32.indexOf(letter));
+  if (stamp.length !== 2 || high === undefined || low === undefined || high < 0 || low < 0) return undefined;
+  const age = ((Math.floor(now / DAY_MS) % CYCLE_DAYS) - (high * 32 + low) + CYCLE_DAYS) % CYCLE_DAYS;
+  return age === CYCLE_DAYS - 1 ? -1 : age;
+}
+
+/** HMAC-SHA256 over the parts in lower case, as `length` letters of base 32 (5 bits each). */
+export function sign(key: string, parts: string[], length: number): string {
+  const digest = createHmac("sha256", key).update(parts.join("\0").toLowerCase()).digest();
+  let text = "";
+  for (const byte of digest.subarray(0, length)) text += BASE32[byte & 31];
+  return text;
+}
+
+export function isSigned(keys: readonly string[], parts: string[], signature: string, length: number): boolean {
+  const given = Buffer.from(signature.toUpperCase());
+  return keys.some((key) => {
+    const wanted = Buffer.from(sign(key, parts, length));
+    return wanted.length === given.length && timingSafeEqual(wanted, given);
+  });
+}

@@ -1,5 +1,6 @@
 import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, D1_TRANSFERS, type PlatformHttp } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
+import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
 import type { Basics } from "./compose.ts";
 import { createProbes } from "./probes.ts";
@@ -55,6 +56,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     clock, ids, log, version, checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
     clientIp: address.ip,
+    onAnswer: meterApi(metrics),
   });
   const workers = {
     live: platform.live,

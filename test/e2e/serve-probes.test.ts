@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { ServeServer } from "../../src/server/index.ts";
+import { createScope } from "./dev-bench.ts";
+import { ask, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+
+describe("what a server tells of itself", { concurrency: true }, () => {
+  const scope = createScope();
+  let server: ServeServer;
+  let api: Api;
+  before(async () => {
+    server = await servePlatform(scope);
+    api = createApi(server, TOKEN);
+  });
+  after(() => scope.close());
+  const get = async (path: string, options = {}) => ask(server, path, options);
+
+  test("that it lives and may be given work", async () => {
+    for (const [path, words] of [["/healthz", "ok\n"], ["/readyz", "ready\n"]] as const) {
+      const { status, body, headers } = await get(path);
+      assert.deepEqual([status, body, headers["content-type"]], [200, words, "text/plain; charset=utf-8"]);
+      assert.deepEqual([(await get(path, { method: "HEAD" })).status, (await get(path, { method: "POST" })).status, (await get(`${path}?x=1`)).status], [200, 405, 200]);
+    }
+    assert.equal((await get("/healthz/")).status, 404);
+  });
+
+  test("on its front page, where everything is", async () => {
+    const { status, body } = await get("/");
+    assert.equal(status, 200);
+    for (const address of [`${server.url}/client/v4`, `${server.url}/client/v4/docs`, `${server.url}/healthz`]) assert.ok(body.includes(address), body);
+  });
+
+  test("in numbers: of the API, of workers and of itself", async () => {
+    await api.deploy("counted", `export default { fetch: () => new Response("x"), email() {} }`);
+    await get("/workers/counted/");
+    await sendMail(server, "counted@main.localhost");
+    for (let i = 0; i < 3; i++) await api.call("get", "workers/scripts/none/settings");
+    const { status, body, headers } = await get("/metrics");
+    assert.equal(status, 200);
+    assert.match(headers["content-type"]!, /^text\/plain; version=0\.0\.4/);
+    for (const line of [
+      /^reelpost_api_requests_total\{operation="worker-script-upload-worker-module",status="2xx"\} 1$/m,
+      /^reelpost_api_requests_total\{operation="[\w-]+settings",status="4xx"\} 3$/m,
+      /^reelpost_api_request_seconds_bucket\{le="\+Inf",operation="worker-script-upload-worker-module"\} 1$/m,
+      /^reelpost_worker_invocations_total\{worker="counted",event="fetch",outcome="ok"\} 1$/m,
+      /^reelpost_worker_invocations_total\{worker="counted",event="email",outcome="ok"\} 1$/m,
+      /^process_resident_memory_bytes \d+$/m,
+    ]) assert.match(body, line);
+    assert.equal(body.includes(TOKEN), false);
+  });
+
+  test("numbers to this machine only, or to who has their token", async (t) => {
+    assert.equal((await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status, 403, "a proxy on this machine brings others here");
+    const guarded = await servePlatform(t, { env: { REELPOST_HTTP_METRICS_TOKEN: "scrape-me" } });
+    const statuses = await Promise.all([{}, { authorization: "Bearer wrong-one" }, { authorization: `Bearer ${TOKEN}` }, { authorization: "Bearer scrape-me" }].map(async (sent) => (await ask(guarded, "/metrics", { headers: sent as Record<string, string> })).status));
+    assert.deepEqual(statuses, [403, 403, 403, 200]);
+  });
+
+  test("its API, as a document and as a page, to anybody", async () => {
+    const document = JSON.parse((await get("/client/v4/openapi.json")).body);
+    assert.match(document.openapi, /^3\.1\./);
+    for (const path of ["/accounts", "/zones", "/accounts/{account_id}/workers/scripts/{script_name}", "/accounts/{account_id}/storage/kv/namespaces", "/accounts/{account_id}/r2/buckets", "/accounts/{account_id}/d1/database", "/user/tokens"]) {
+      assert.ok(document.paths[path], path);
+    }
+    const { status, body, headers } = await get("/client/v4/docs");
+    assert.equal(status, 200);
+    assert.match(headers["content-type"]!, /^text\/html/);
+    assert.ok(body.includes("worker-script-upload-worker-module") || body.includes("Upload Worker Module"));
+    // Nothing is fetched from anywhere else.
+    assert.doesNotMatch(body, /(src|href)="https?:/);
+  });
+});

@@ -40,7 +40,7 @@ const missing = ensureSystem("test");
 if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(", ")} is missing`);
 
 // Real clients, in a folder of their own: what they depend on is nobody else's business.
-if (files.some((file) => file.startsWith("test/interop/"))) await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
+if (files.some((file) => /^test\/(interop|docs)\//.test(file))) await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
 
 const cluster = await startCluster();
 if (cluster) process.env[SHARED_CLUSTER] = cluster.url;

@@ -15,6 +15,8 @@ export type Block =
  *     console             what the commands before it print; … stands for anything
  *     console server      what the server has printed since the last such block
  *     anything else       only shown
+ *
+ * A line of a file or of commands with … in it is the last line like it that was printed before: what a reader copies from there.
  */
 export function blocksOf(page: string): (Block & { fails?: boolean })[] {
   const blocks: (Block & { fails?: boolean })[] = [];
@@ -48,6 +50,19 @@ export function matches(output: string, expected: string): boolean {
   const lines = expected.trim().split("\n");
   const pattern = lines.map((line) => (line.trim() === "…" ? String.raw`(?:[^\n]*\n)*?` : `[ \\t]*${line.trim().split("…").map(escape).join("[^\\n]*")}[ \\t]*\\n`)).join("");
   return new RegExp(`(?:^|\\n)${pattern}`).test(`${output.replaceAll("\r", "").trimEnd()}\n`);
+}
+
+/** `text` with each line that has … in it replaced by the last line like it in `printed`; indentation and a last comma do not count. */
+export function fillIn(text: string, printed: string): string {
+  return text.split("\n").map((line) => (line.includes("…") ? copied(line, printed) : line)).join("\n");
+}
+
+function copied(line: string, printed: string): string {
+  const [, indentation, wanted, comma] = /^(\s*)(.*?)(,?)$/.exec(line)!;
+  const pattern = new RegExp(`^[ \\t]*(${wanted!.split("…").map(escape).join("[^\\n]+")}),?[ \\t]*$`, "gm");
+  const found = [...printed.replaceAll("\r", "").matchAll(pattern)].at(-1);
+  if (found === undefined) throw new Error(`nothing like "${wanted}" was printed before:\n${printed}`);
+  return `${indentation}${found[1]}${comma}`;
 }
 
 const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

@@ -4,9 +4,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
+/** The clients people already have; the packages of a new project are the ones that are installed here already. */
+const clients = join(root, "test", "clients", "node_modules");
 
-/** What a server prints when it can be used. */
-export const readyLine = /http:\/\/127\.0\.0\.1:\d+/;
+const NPM = `case "$*" in
+  install | ci) ln -sfn "${root}/node_modules" node_modules ;;
+  "install cloudflare") mkdir -p node_modules && ln -sfn "${clients}/cloudflare" node_modules/cloudflare ;;
+  *) echo "npm: the pages use 'npm install', 'npm ci' and 'npm install cloudflare' only" >&2; exit 1 ;;
+esac`;
+
+/** `login` asks on a terminal, which a page's commands have not: the answers are what the server printed, which the run hands over. */
+const reelpost = ({ http, smtp }: { http: number; smtp: number }) => `case "\${1-}" in
+  dev | serve) command=$1; shift; set -- "$command" --port ${http} --smtp-port ${smtp} "$@" ;;
+  login) set -- "$@" --url "$SERVER_URL" --token "$SERVER_TOKEN" ;;
+esac
+exec "${process.execPath}" "${root}/src/cli/main.ts" "$@"`;
+
+/** What a server prints when it can be used, and a tail. */
+export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;
 
 export interface Desk {
   /** An empty folder but for `examples/`. */
@@ -25,10 +40,9 @@ export async function setUpDesk(): Promise<Desk> {
   await mkdir(tools);
   await cp(join(root, "examples"), join(dir, "examples"), { recursive: true, filter: (path) => !path.includes(".reelpost") && !path.includes("node_modules") });
   await symlink(join(root, "node_modules"), join(dir, "node_modules"));
-  await tool("reelpost", `if [ "\${1-}" = dev ]; then shift; set -- dev --port ${http} --smtp-port ${smtp} "$@"; fi\nexec "${process.execPath}" "${root}/src/cli/main.ts" "$@"`);
-  await tool("npx", `case "\${1-}" in reelpost | tsc) exec "$@" ;; esac\necho "npx: the pages run reelpost and tsc only" >&2\nexit 1`);
-  // The packages of a new project are the ones that are installed here already.
-  await tool("npm", `[ "$*" = install ] || { echo "npm: the pages use 'npm install' only" >&2; exit 1; }\nln -sfn "${root}/node_modules" node_modules`);
+  await tool("reelpost", reelpost({ http: http!, smtp: smtp! }));
+  await tool("npx", `case "\${1-}" in\n  reelpost | tsc) exec "$@" ;;\n  wrangler) shift; exec "${process.execPath}" "${clients}/wrangler/bin/wrangler.js" "$@" ;;\nesac\necho "npx: the pages run reelpost, tsc and wrangler only" >&2\nexit 1`);
+  await tool("npm", NPM);
 
   // A progress meter would stand between the lines that are compared.
   await writeFile(join(dir, ".curlrc"), "silent\nshow-error\n");
@@ -39,7 +53,7 @@ export async function setUpDesk(): Promise<Desk> {
   await writeFile(notifier, localize(await readFile(notifier, "utf8")));
   return {
     dir,
-    env: { ...process.env, PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1" },
+    env: { ...process.env, PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
     localize,
     close: () => rm(dir, { recursive: true, force: true }),
   };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { blocksOf, matches, type Block } from "./blocks.ts";
+import { blocksOf, fillIn, matches, type Block } from "./blocks.ts";
 import { readyLine } from "./desk.ts";
 
 const commandTimeoutMs = 60_000;
@@ -41,11 +41,11 @@ async function perform(block: Block & { fails?: boolean }, session: Session): Pr
     case "file": {
       const path = join(await session.cwd(), block.path);
       await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, block.text);
+      await writeFile(path, await session.fillIn(block.text));
       return;
     }
     case "run": {
-      const { code, output } = await session.run(block.text);
+      const { code, output } = await session.run(await session.fillIn(block.text));
       assert.equal(code !== 0, block.fails ?? false, `exit code ${code} of:\n${block.text}\n${output}`);
       return;
     }
@@ -62,6 +62,8 @@ function expectOutput(output: string, expected: string): void {
 
 interface Session {
   cwd(): Promise<string>;
+  /** What a reader copies from what was printed before: it stands as … on the page. */
+  fillIn(text: string): Promise<string>;
   run(commands: string): Promise<{ code: number | null; output: string }>;
   lastOutput(): string;
   serve(command: string): Promise<void>;
@@ -69,23 +71,39 @@ interface Session {
   close(): Promise<void>;
 }
 
-/** One terminal for commands, whose `cd` lasts from block to block, and one for each server. */
+/** One terminal for commands, whose `cd` and `export` last from block to block, and one for each server. */
 function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   const place = join(dir, ".cwd");
+  const exported = join(dir, ".exported");
+  let printed = "";
   let servers: Server[] = [];
   let lastOutput = "";
   const cwd = async () => (await readFile(place, "utf8").catch(() => dir)).trim();
 
+  /** The answers to `login`, from the first words of the server. */
+  async function answers() {
+    const server = servers.find(({ command }) => isReelpost(command));
+    const [, url, token] = (await server?.find(/_API_BASE_URL=(\S+)\s+export \w+_API_TOKEN=(\S+)\s+export .*\n/)) ?? [];
+    return { SERVER_URL: url, SERVER_TOKEN: token };
+  }
+
   return {
     cwd,
     lastOutput: () => lastOutput,
+    async fillIn(text) {
+      if (/^export \w+=…$/m.test(text)) await answers();
+      return fillIn(text, printed + servers.map((server) => server.printed()).join(""));
+    },
     async run(commands) {
-      const shell = spawn("bash", ["-euo", "pipefail", "-c", `trap 'pwd > "$DOCS_PLACE"' EXIT\n${commands}`], { cwd: await cwd(), env: { ...env, DOCS_PLACE: place }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+      const script = `[ ! -e "$DOCS_EXPORTED" ] || . "$DOCS_EXPORTED"\ntrap 'pwd > "$DOCS_PLACE"; export -p > "$DOCS_EXPORTED"' EXIT\n${commands}`;
+      const login = /\breelpost login\b/.test(commands) ? await answers() : {};
+      const shell = spawn("bash", ["-euo", "pipefail", "-c", script], { cwd: await cwd(), env: { ...env, ...login, DOCS_PLACE: place, DOCS_EXPORTED: exported }, stdio: ["ignore", "pipe", "pipe"], detached: true });
       const output = collect(shell);
       const timer = setTimeout(() => kill(shell, "SIGKILL"), commandTimeoutMs);
       const code = await exitOf(shell);
       clearTimeout(timer);
       lastOutput = output.all();
+      printed += lastOutput;
       return { code, output: lastOutput };
     },
     async serve(command) {
@@ -105,12 +123,15 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   };
 }
 
-const isReelpost = (command: string) => command.includes("reelpost dev");
+const isReelpost = (command: string) => /\breelpost (dev|serve)\b/.test(command);
 
 interface Server {
   command: string;
   stopped(): boolean;
   expect(text: string): Promise<void>;
+  /** In anything it has printed, or will print before long. */
+  find(pattern: RegExp): Promise<RegExpExecArray>;
+  printed(): string;
   stop(): Promise<void>;
 }
 
@@ -131,6 +152,11 @@ async function startServer(command: string, cwd: string, env: NodeJS.ProcessEnv)
       await output.until((text) => matches(text.slice(seen), expected), `it printed\n\n${expected}`);
       seen = output.all().length;
     },
+    async find(pattern) {
+      await output.until((text) => pattern.test(text), `it printed ${pattern.source}`);
+      return pattern.exec(output.all())!;
+    },
+    printed: output.all,
     stop: () => stopServer(shell),
   };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { blocksOf, matches } from "./blocks.ts";
+import { blocksOf, fillIn, matches } from "./blocks.ts";
 import { setUpDesk } from "./desk.ts";
 import { runPage } from "./page-run.ts";
 
@@ -30,6 +30,12 @@ describe("reading a page", () => {
     assert.deepEqual(blocksOf(page).map(({ kind, text }) => [kind, text]), [["run", "true\n"], ["file", "x\n"], ["server", "serve\n"], ["output", "y\n"]]);
     assert.throws(() => blocksOf("```sh\ntrue\n"), /line 1: the block is never closed/);
     assert.throws(() => blocksOf("```sh servr\ntrue\n```"), /no known kind/);
+  });
+
+  test("what a reader copies from before stands as …", () => {
+    const printed = '  "kv": [{ "id": "old" }]\n  "kv": [{ "id": "new" }],\n    export TOKEN=abc\n';
+    assert.equal(fillIn('{\n "kv": [{ "id": "…" }],\n}\nexport TOKEN=…\n', printed), '{\n "kv": [{ "id": "new" }],\n}\nexport TOKEN=abc\n');
+    assert.throws(() => fillIn("export OTHER=…", printed), /nothing like "export OTHER=…" was printed/);
   });
 
   test("expected output is compared whole, but for …", () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { timingSafeEqual } from "node:crypto";
 import { isLoopback } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import { frontPageHtml, frontPageText, type FrontPageRow } from "./front-page.ts";
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
@@ -14,14 +15,18 @@ export interface ProbeParts {
   /** Resolves when the database answers. */
   ready(): Promise<void>;
   version: string;
-  /** Name and address of what is worth reading, for the front page. */
-  links(): Record<string, string>;
+  /** What the front page names. */
+  rows(): FrontPageRow[];
 }
 
 /** What the machines around a server ask it: does it live, may it be given work, what has it counted. */
-export function createProbes({ metrics, metricsToken, stopping, ready, version, links }: ProbeParts): Record<string, Page> {
+export function createProbes({ metrics, metricsToken, stopping, ready, version, rows }: ProbeParts): Record<string, Page> {
   return {
-    "/": (_, response) => text(response, 200, `Reelpost ${version}\n\n${Object.entries(links()).map(([name, url]) => `${name.padEnd(10)} ${url}`).join("\n")}`),
+    "/"({ headers }, response) {
+      // Only browsers ask for HTML by its name.
+      if (!headers.accept?.includes("text/html")) return text(response, 200, frontPageText(version, rows()));
+      response.writeHead(200, { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }).end(frontPageHtml(version, rows()));
+    },
     "/healthz": (_, response) => text(response, 200, "ok"),
     async "/readyz"(_, response) {
       if (stopping.aborted) return text(response, 503, "stopping");

@@ -69,7 +69,11 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     stopping: lifecycle.stopping,
     ready: async () => void (await platform.defaultAccount()),
     version,
-    links: () => ({ API: urls.api(), "API docs": `${urls.api()}/docs`, Health: `${urls.base()}/healthz` }),
+    rows: () => [
+      ...(roles.has("api") ? [{ name: "API", address: urls.api(), what: "the base URL that wrangler, the cloudflare SDK and reelpost are given" }, { name: "API docs", address: `${urls.api()}/docs`, page: true, what: "every operation, with the permission it needs" }] : []),
+      ...(roles.has("workers") ? [{ name: "Workers", address: urls.worker("<account>", "<worker>"), what: "where a deployed worker answers" }] : []),
+      { name: "Health", address: `${urls.base()}/healthz`, page: true, what: "/readyz tells whether it may be given work, /metrics counts" },
+    ],
   });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });

@@ -28,6 +28,9 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     const { status, body } = await get("/");
     assert.equal(status, 200);
     for (const address of [`${server.url}/client/v4`, `${server.url}/client/v4/docs`, `${server.url}/healthz`]) assert.ok(body.includes(address), body);
+    const page = await get("/", { headers: { accept: "text/html,application/xhtml+xml" } });
+    assert.equal(page.headers["content-type"], "text/html; charset=utf-8");
+    assert.ok(page.body.includes(`<a href="${server.url}/client/v4/docs">`) && page.body.includes("http://&lt;worker&gt;.&lt;account&gt;.localhost"), page.body);
   });
 
   test("in numbers: of the API, of workers and of itself", async () => {

@@ -26,6 +26,7 @@ export interface TestApiOptions {
   clock?: Clock;
   log?: Log;
   rateLimit?: RateLimit;
+  bodyMemory?: number;
 }
 
 export interface TestAnswer {
@@ -46,7 +47,7 @@ export interface TestApi {
 }
 
 /** Serves routes over real HTTP. Every answer is held against the schema its route declares and, where it is at hand, against the published API. */
-export async function startApi(scope: { after(end: () => Promise<void>): void }, { routes, caller = almighty, gate, clock = systemClock, log = silentLog, rateLimit = { requests: 0, seconds: 1 } }: TestApiOptions): Promise<TestApi> {
+export async function startApi(scope: { after(end: () => Promise<void>): void }, { routes, caller = almighty, gate, clock = systemClock, log = silentLog, rateLimit = { requests: 0, seconds: 1 }, bodyMemory }: TestApiOptions): Promise<TestApi> {
   const app = createApi({
     routes,
     gate: {
@@ -60,9 +61,10 @@ export async function startApi(scope: { after(end: () => Promise<void>): void },
     log,
     version: "0.0.0",
     rateLimit,
+    ...(bodyMemory !== undefined && { bodyMemory }),
     checkAnswers: true,
   });
-  const server = createAdaptorServer({ fetch: app.fetch });
+  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   scope.after(() => new Promise((resolve) => {
     server.close(() => resolve());

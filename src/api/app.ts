@@ -5,6 +5,7 @@ import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
 import { PREFLIGHT, sendJson, withHeaders } from "./answering.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
+import { createBodyMemory } from "./body-memory.ts";
 import { createCall } from "./call.ts";
 import { success } from "./envelope.ts";
 import { failureOf } from "./error-response.ts";
@@ -25,6 +26,8 @@ export interface ApiOptions {
   log: Log;
   version: string;
   rateLimit?: RateLimit;
+  /** Octets of bodies held whole at the same time. Default 256 MiB. */
+  bodyMemory?: number;
   /** Where a request comes from. Default: the peer of its connection. */
   clientIp?(incoming: IncomingMessage): string | undefined;
   /** Told of every answer, with how long it took. */
@@ -39,17 +42,18 @@ type Env = { Bindings: HttpBindings };
 const QUICK_MS = 100;
 
 /** The v4 REST API: routes below /client/v4, and the document that describes them. It runs on Node's own requests and responses. */
-export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, clientIp = ({ socket }) => socket.remoteAddress, onAnswer, checkAnswers = false }: ApiOptions): Hono<Env> {
+export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, bodyMemory, clientIp = ({ socket }) => socket.remoteAddress, onAnswer, checkAnswers = false }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
   const limit = createRateLimiter(rateLimit, clock);
   const cache = createReadCache();
+  const memory = createBodyMemory(bodyMemory);
   const methods = methodsByPath(routes);
 
   for (const { operation, handle } of routes) {
     const { method, status: usual = 200, version: versionOf } = operation;
 
     /** Who it is, whether they may, and what there is to answer. */
-    async function serve(context: Context<Env>, id: string, told: Told): Promise<Response> {
+    async function serve(context: Context<Env>, id: string, told: Told, take: (octets: number) => void): Promise<Response> {
       const { incoming, outgoing } = context.env;
       const caller = await gate.authenticate(credentialsOf(incoming.headers, clientIp(incoming)));
       if (caller === undefined) throw (operation.refusal ?? apiErrors.notAuthenticated)();
@@ -70,7 +74,7 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       };
       // A child log costs more than many a request; most never log.
       let child: Log | undefined;
-      const answer = await handle(await createCall(context, { id, operation, caller, log: () => (child ??= log.child({ request: id, operation: operation.id })), confirm }));
+      const answer = await handle(await createCall(context, { id, operation, caller, log: () => (child ??= log.child({ request: id, operation: operation.id })), confirm, take }));
       if (answer instanceof Response) {
         told.status = answer.status;
         return withHeaders(answer, id);
@@ -86,13 +90,15 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       const id = ids.hex();
       const told: Told = { status: usual };
       const startedAt = performance.now();
+      const body = memory.open();
       try {
-        return await serve(context, id, told);
+        return await serve(context, id, told, body.take);
       } catch (thrown) {
         const { status, envelope, headers } = failureOf(thrown, id, () => log.child({ request: id, operation: operation.id }));
         told.status = status;
         return sendJson(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
       } finally {
+        body.free();
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, told.status, ms);
         // What was changed, by whom, is a line of the log; reads are not.

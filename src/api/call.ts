@@ -2,7 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import type { Caller } from "../accounts/index.ts";
 import type { Log } from "../kernel/index.ts";
-import { DEFAULT_BODY_BYTES, readBounded, readForm, readJson } from "./body.ts";
+import { DEFAULT_BODY_BYTES, parseJson, readBounded, readForm } from "./body.ts";
 import { invalidInput } from "./envelope.ts";
 import type { Call, Operation } from "./operation.ts";
 
@@ -12,11 +12,14 @@ interface CallParts {
   caller: Caller;
   log(): Log;
   confirm(): Promise<void>;
+  /** Counts octets of the body that are held. Throws busy. */
+  take(octets: number): void;
 }
 
-/** A request as its handler gets it. Throws badRequest, badJson, bodyTooLarge for what the operation does not take. */
-export async function createCall({ req, env }: Context<{ Bindings: HttpBindings }>, { id, operation, caller, log, confirm }: CallParts): Promise<Call> {
+/** A request as its handler gets it. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy for what the operation does not take. */
+export async function createCall({ req, env }: Context<{ Bindings: HttpBindings }>, { id, operation, caller, log, confirm, take }: CallParts): Promise<Call> {
   const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
+  const bounds = { limit: maxBytes, take };
   const call: Call = {
     id,
     params: req.param(),
@@ -29,8 +32,8 @@ export async function createCall({ req, env }: Context<{ Bindings: HttpBindings 
     get request() {
       return req.raw;
     },
-    bytes: () => confirmed(readBounded(req.raw, maxBytes)),
-    form: () => confirmed(readForm(req.raw, maxBytes)),
+    bytes: () => confirmed(readBounded(req.raw, bounds)),
+    form: () => confirmed(readForm(req.raw, bounds)),
     confirm,
     node: env,
   };
@@ -39,7 +42,7 @@ export async function createCall({ req, env }: Context<{ Bindings: HttpBindings 
     await confirm();
     return value;
   };
-  if (body !== undefined) call.body = valid(body.safeParse((await confirmed(readJson(req.raw, maxBytes))) ?? (operation.bodyOptional === true ? {} : undefined)), "body");
+  if (body !== undefined) call.body = valid(body.safeParse(parseJson(await confirmed(readBounded(req.raw, bounds)), operation.maxValues) ?? (operation.bodyOptional === true ? {} : undefined)), "body");
   return call;
 }
 

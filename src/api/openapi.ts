@@ -8,11 +8,12 @@ import type { Operation, Route } from "./operation.ts";
 // oxlint-disable-next-line no-explicit-any
 export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Route[]; version: string }): void {
   let document: string | undefined;
+  let page: ReturnType<typeof renderDocsPage> | undefined;
   app.get(`${API_BASE}/openapi.json`, (context) => {
     document ??= JSON.stringify(openApiDocument(routes, version));
     return context.body(document, 200, { "content-type": "application/json", "access-control-allow-origin": "*" });
   });
-  app.get(`${API_BASE}/docs`, (context) => context.html(renderDocsPage(routes.map(({ operation }) => operation), version)));
+  app.get(`${API_BASE}/docs`, (context) => context.html((page ??= renderDocsPage(routes.map(({ operation }) => operation), version))));
 }
 
 export function openApiDocument(routes: Route[], version: string): object {

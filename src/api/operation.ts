@@ -26,6 +26,8 @@ export interface Operation<Query extends z.ZodType = z.ZodType, Body extends z.Z
   bodyOptional?: boolean;
   /** Most octets of the body that `json()`, `bytes()` and `form()` take. Default 1 MiB. */
   maxBytes?: number;
+  /** Most values in a JSON body: numbers, texts, lists, names of fields. Default 100,000. */
+  maxValues?: number;
   /**
    * For reads whose answer is the same for every caller: a number that changes with whatever the answer is made of. Repeated reads are
    * answered from memory while it stays. Undefined: this time the handler is asked.

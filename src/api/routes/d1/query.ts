@@ -7,9 +7,12 @@ import { ONE_DATABASE, openDatabase, type D1RouteParts } from "./databases.ts";
 const statement = z.object({ sql: z.string(), params: z.array(z.unknown()).nullish() });
 const body = z.union([z.object({ batch: z.array(statement).min(1) }), statement]);
 
+/** A BLOB is a list of its bytes. */
+const MAX_VALUES = 1_000_000;
+
 /** SQL over the API. All statements of a call are one transaction, with one result for each. */
 export function queryRoutes(parts: D1RouteParts): Route[] {
-  const shared = { tag: "D1", permission: "D1 Write", method: "post", body, maxBytes: parts.databases?.limits.requestBytes ?? d1Limits.requestBytes, raw: "application/json" } as const;
+  const shared = { tag: "D1", permission: "D1 Write", method: "post", body, maxBytes: parts.databases?.limits.requestBytes ?? d1Limits.requestBytes, maxValues: MAX_VALUES, raw: "application/json" } as const;
 
   async function run({ params, body: asked, request }: Call<unknown, z.output<typeof body>>, format: "ARRAY_OF_OBJECTS" | "ROWS_AND_COLUMNS"): Promise<Response> {
     const { databases, id } = await openDatabase(parts, params);

@@ -25,6 +25,9 @@ const bulkGet = z.object({ keys: z.array(z.string()).min(1).max(kvLimits.bulkKey
 /** Ten thousand keys of 512 bytes, each of which JSON writes as six. */
 const MAX_DELETE = 32 * 1024 * 1024;
 
+/** Ten thousand pairs, each with metadata of some dozen fields. */
+const MAX_VALUES = 500_000;
+
 /** Keys of a namespace, and many values at once. */
 export function keyRoutes({ namespaces, store, bulk }: { namespaces: KvNamespaces; store: KvStore; bulk: KvBulk }): Route[] {
   const shared = { tag: "Workers KV Namespace" };
@@ -46,7 +49,7 @@ export function keyRoutes({ namespaces, store, bulk }: { namespaces: KvNamespace
         // Half the clients look for the one, half for the other.
         return answer(shown, { info: { count: shown.length, cursor: cursor ?? "", ...(cursor !== undefined && { cursors: { after: cursor } }) } });
       }),
-    route({ ...write, id: "workers-kv-namespace-write-multiple-key-value-pairs", method: "put", path: `${ONE_NAMESPACE}/bulk`, summary: "Write many key-value pairs", body: z.array(pair), maxBytes: kvLimits.bulkRequestBytes, result: bulkDone },
+    route({ ...write, id: "workers-kv-namespace-write-multiple-key-value-pairs", method: "put", path: `${ONE_NAMESPACE}/bulk`, summary: "Write many key-value pairs", body: z.array(pair), maxBytes: kvLimits.bulkRequestBytes, maxValues: MAX_VALUES, result: bulkDone },
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "bulk put");
         return answer(show(await bulk.put(id, call.body)));

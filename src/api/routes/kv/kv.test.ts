@@ -93,6 +93,11 @@ test("expirations too near, values too large, keys too long and metadata too lon
   data.set("value", "v");
   data.set("metadata", JSON.stringify("m".repeat(1024)));
   assert.equal((await call("put", value, { body: data })).status, 413);
+  // Metadata taken apart: a name of a megabyte is not put together first.
+  const nested = new FormData();
+  nested.set("value", "v");
+  nested.set(`metadata${"[a]".repeat(400_000)}`, "1");
+  assert.equal((await call("put", value, { body: nested })).status, 413);
   const empty = new FormData();
   empty.set("metadata", "1");
   assert.equal((await call("put", value, { body: empty })).status, 400);

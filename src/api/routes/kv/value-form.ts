@@ -1,4 +1,4 @@
-import { kvErrors } from "../../../workers/index.ts";
+import { kvErrors, kvLimits } from "../../../workers/index.ts";
 
 /** The parts `value` and `metadata` of a multipart write. */
 export async function readValueForm(form: FormData): Promise<{ value: Uint8Array; metadata: string | undefined }> {
@@ -16,15 +16,18 @@ async function metadataOf(form: FormData): Promise<string | undefined> {
     const json = Buffer.from(await bytesOf(whole)).toString();
     return json.trim() === "" ? undefined : json;
   }
-  const parts = [...form].flatMap(([name, part]) => (typeof part === "string" && /^metadata(\[[^[\]]*\])+$/.test(name) ? [{ path: name.slice("metadata[".length, -1).split("]["), part }] : []));
-  return parts.length === 0 ? undefined : JSON.stringify(assemble(parts));
+  const fields = [...form].flatMap(([name, part]) => (typeof part === "string" && name.startsWith("metadata[") ? [{ name, part }] : []));
+  // Before it is taken apart: every bracket of a name becomes a part of the JSON, and millions of them fit into a name.
+  const length = Math.max(0, ...fields.map(({ name }) => name.length - "metadata".length));
+  if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });
+  const parts = fields.filter(({ name }) => /^metadata(\[[^[\]]*\])+$/.test(name)).map(({ name, part }) => ({ path: name.slice("metadata[".length, -1).split("]["), part }));
+  return parts.length === 0 ? undefined : JSON.stringify(assemble(parts, 0));
 }
 
 type Tree = string | Tree[] | { [name: string]: Tree };
 
-function assemble(parts: { path: string[]; part: string }[]): Tree {
-  if (parts[0]!.path.length === 0) return parts[0]!.part;
-  const inside = (group: typeof parts) => assemble(group.map(({ path, part }) => ({ path: path.slice(1), part })));
-  if (parts.every(({ path }) => path[0] === "")) return parts.map((part) => inside([part]));
-  return Object.fromEntries([...Map.groupBy(parts, ({ path }) => path[0]!)].map(([name, group]) => [name, inside(group)]));
+function assemble(parts: { path: string[]; part: string }[], depth: number): Tree {
+  if (parts[0]!.path.length === depth) return parts[0]!.part;
+  if (parts.every(({ path }) => path[depth] === "")) return parts.map((part) => assemble([part], depth + 1));
+  return Object.fromEntries([...Map.groupBy(parts, ({ path }) => path[depth]!)].map(([name, group]) => [name, assemble(group, depth + 1)]));
 }

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { r2Errors, type R2Buckets, type R2ListedObject } from "../../../workers/index.ts";
-import { readJson } from "../../body.ts";
+import { parseJson } from "../../body.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET, STORAGE_CLASSES } from "./bucket.ts";
 import type { R2RouteParts } from "./object.ts";
@@ -46,11 +46,11 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteParts & 
       const page = await buckets.list(id, { limit, prefix, delimiter, ...(cursor !== undefined && { cursor }), ...(startAfter !== undefined && { startAfter }), include: ["httpMetadata", "customMetadata"] });
       return answer(page.objects.map(show), { info: { per_page: limit, is_truncated: page.cursor !== undefined, ...(page.cursor !== undefined && { cursor: page.cursor }), ...(delimiter !== "" && { delimited: page.delimitedPrefixes }) } });
     }),
-    route({ ...shared, permission: "Workers R2 Storage Write", id: "r2-delete-objects", method: "delete", summary: "Delete objects by their keys or a prefix", query: z.object({ prefix: z.string().optional() }), result: deletedSchema }, async (call) => {
+    route({ ...shared, permission: "Workers R2 Storage Write", id: "r2-delete-objects", method: "delete", summary: "Delete objects by their keys or a prefix", query: z.object({ prefix: z.string().optional() }), maxBytes: MAX_DELETE, result: deletedSchema }, async (call) => {
       const { id } = await bucketOf(bucketList, call);
       const { prefix } = call.query;
       if (prefix === undefined) {
-        const keys = z.array(z.string()).safeParse(await readJson(call.request, MAX_DELETE));
+        const keys = z.array(z.string()).safeParse(parseJson(await call.bytes()));
         if (!keys.success) throw r2Errors.invalidArgument({ problem: "The body is a JSON array of the keys to delete; or there is a prefix in the query." });
         await buckets.delete(id, keys.data);
         return answer<z.input<typeof deletedSchema>>(keys.data.map((key) => ({ key })));

@@ -58,3 +58,9 @@ test("any fields are taken or refused in words", async () => {
   }), { numRuns: 500 });
   assert.equal(({} as { x?: string }).x, undefined);
 });
+
+test("metadata of more values than anybody means, or nested without end, is refused before it is looked at", async () => {
+  for (const [text, kind] of [[`{"bindings":[${"0,".repeat(200_000)}0]}`, "tooManyValues"], [`{"migrations":${"[".repeat(10_000)}${"]".repeat(10_000)}}`, "tooDeep"]] as const) {
+    await assert.rejects(partOf(formOf([["metadata", text]]), "metadata"), { kind });
+  }
+});

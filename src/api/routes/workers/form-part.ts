@@ -1,3 +1,4 @@
+import { checkJsonShape } from "../../json-shape.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 /** Where text that looks like a number or a flag is one: everything else in metadata is text. */
@@ -28,7 +29,9 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
   return root.size === 0 ? undefined : plain(root);
 }
 
+/** Throws badMetadata, and tooManyValues and tooDeep of the API. */
 export function parse(text: string, part: string): unknown {
+  checkJsonShape(Buffer.from(text));
   try {
     return JSON.parse(text);
   } catch (cause) {

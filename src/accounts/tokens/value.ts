@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { Ids } from "../../kernel/index.ts";
 
-/** 40 characters A-Z a-z 0-9 _ -, as clients of the hosted API expect; 240 bits of entropy. */
-export const makeTokenValue = (ids: Ids): string => ids.token(30);
+/** 40 characters A-Z a-z 0-9 _ -, as clients of the hosted API expect; 240 bits of entropy. Command lines would take one that begins with "-" for an option. */
+export const makeTokenValue = (ids: Ids): string => ids.token(30).replace(/^-/, "_");
 
 /** 37 hex digits, the form of a global API key. */
 export const makeGlobalKey = (ids: Ids): string => (ids.hex() + ids.hex()).slice(0, 37);

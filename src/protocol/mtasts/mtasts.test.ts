@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { allowsMx, formatPolicy, MAX_POLICY_BYTES, readPolicy, type StsPolicy } from "./policy.ts";
 import { policyIdOf, recordFor } from "./record.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { createSrs, type SrsForward } from "./srs.ts";
 
 const DAY = 86_400_000;

@@ -1,0 +1,115 @@
+import { headerValue, headerValues, parseAddress, parseMessageId, readHeader, type HeaderField } from "../rfc5322/index.ts";
+import { guessBounce } from "./guess.ts";
+import { readParts, type Part } from "./mime-parts.ts";
+import type { Action } from "./report.ts";
+import { decodeUtf8Address } from "./xtext.ts";
+
+/** What a message says about the delivery of another one. */
+export interface Bounce {
+  /** "report": RFC 3464. "guess": read out of words for people; good for showing, and for counting hard failures with care. */
+  kind: "report" | "guess";
+  reportingMta?: string;
+  /** ENVID of the message that is told about. */
+  envelopeId?: string;
+  /** Message-ID of the message that is told about, if any of it came back. */
+  messageId?: string;
+  recipients: BouncedRecipient[];
+}
+
+export interface BouncedRecipient {
+  address: string;
+  /** Original-Recipient: what we sent it to, where that differs. */
+  original?: string;
+  action: Action;
+  /** RFC 3463; the last two numbers are 0 where only the class is known. */
+  status: string;
+  /** The remote server's words. */
+  diagnostic?: string;
+  remoteMta?: string;
+}
+
+/** Of a longer message the beginning is read: the machine-readable part stands before what is returned. */
+export const MAX_BOUNCE_BYTES = 256 * 1024;
+const MAX_RECIPIENTS = 100;
+const GROUP_LIMITS = { maxBytes: 16 * 1024, maxFields: 100 };
+
+/**
+ * Reads a bounce or another delivery report. Undefined for any other message: an autoreply is none. Whether the message is to be believed is
+ * for the caller to know: from the null sender, to a return path only we could have made.
+ */
+export function readBounce(message: Uint8Array): Bounce | undefined {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, Math.min(message.length, MAX_BOUNCE_BYTES));
+  const { fields, leaves } = readParts(bytes);
+  const status = leaves.find(({ type }) => type === "message/delivery-status" || type === "message/global-delivery-status");
+  const report = status && readStatus(status.body);
+  if (report === undefined) return guessBounce(fields, leaves);
+  const messageId = returnedMessageId(leaves);
+  return { kind: "report", ...report, ...(messageId === undefined ? {} : { messageId }) };
+}
+
+/** RFC 3464 2.1: a group of fields for the message, then one for each recipient, with empty lines between. */
+function readStatus(body: Buffer): Pick<Bounce, "reportingMta" | "envelopeId" | "recipients"> | undefined {
+  const groups = groupsOf(body);
+  const recipients = groups.flatMap((fields) => readRecipient(fields) ?? []).slice(0, MAX_RECIPIENTS);
+  if (recipients.length === 0) return undefined;
+  const [envelopeId] = words(groups, "original-envelope-id");
+  const [reportingMta] = words(groups, "reporting-mta").map(afterType);
+  return { ...(reportingMta ? { reportingMta } : {}), ...(envelopeId ? { envelopeId } : {}), recipients };
+}
+
+const words = (groups: HeaderField[][], name: string) => groups.flatMap((fields) => headerValues(fields, name));
+
+function groupsOf(body: Buffer): HeaderField[][] {
+  const texts = body.toString("latin1").split(/\r?\n[ \t]*\r?\n/, MAX_RECIPIENTS * 2);
+  return texts.flatMap((text) => {
+    const reading = readHeader(Buffer.from(`${text.replace(/^(?:[ \t]*\r?\n)+/, "")}\r\n`, "latin1"), GROUP_LIMITS);
+    return reading.ok && reading.fields.length > 0 ? [reading.fields] : [];
+  });
+}
+
+function readRecipient(fields: HeaderField[]): BouncedRecipient | undefined {
+  const address = addressOf(headerValue(fields, "final-recipient")) ?? addressOf(headerValue(fields, "original-recipient"));
+  const status = /\b([245]\.\d{1,3}\.\d{1,3})\b/.exec(headerValue(fields, "status") ?? "")?.[1];
+  const action = actionOf(headerValue(fields, "action"), status);
+  if (address === undefined || action === undefined) return undefined;
+  const original = addressOf(headerValue(fields, "original-recipient"));
+  const diagnostic = headerValue(fields, "diagnostic-code");
+  const remoteMta = headerValue(fields, "remote-mta");
+  return {
+    address,
+    ...(original === undefined || original === address ? {} : { original }),
+    action,
+    status: status ?? CLASS_STATUS[action],
+    ...(diagnostic ? { diagnostic: afterType(diagnostic).slice(0, 1000) } : {}),
+    ...(remoteMta ? { remoteMta: afterType(remoteMta) } : {}),
+  };
+}
+
+const CLASS_STATUS: Record<Action, string> = { failed: "5.0.0", delayed: "4.0.0", delivered: "2.0.0", relayed: "2.0.0", expanded: "2.0.0" };
+const ACTIONS = Object.keys(CLASS_STATUS) as Action[];
+
+/** Some write comments behind the word, "failure" for "failed", or nothing at all. */
+function actionOf(value: string | undefined, status: string | undefined): Action | undefined {
+  const word = /^[a-z]+/.exec(value?.trim().toLowerCase() ?? "")?.[0];
+  if (word === "failure") return "failed";
+  return ACTIONS.find((action) => action === word) ?? ({ "5": "failed", "4": "delayed", "2": "delivered" } as const)[status?.[0] ?? ""];
+}
+
+/** `rfc822; a@b`, `utf-8; \x{E4}@b`, `a@b`, with or without brackets. */
+function addressOf(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const text = decodeUtf8Address(afterType(value)).replace(/^<(.*)>$/, "$1");
+  return parseAddress(text)?.address;
+}
+
+const afterType = (value: string) => /^[A-Za-z0-9-]+[ \t]*;[ \t]*(.*)$/s.exec(value.trim())?.[1]?.trim() ?? value.trim();
+
+const RETURNED = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
+
+function returnedMessageId(parts: Part[]): string | undefined {
+  const returned = parts.find(({ type }) => RETURNED.has(type));
+  if (returned === undefined) return undefined;
+  const end = returned.body.indexOf("\r\n\r\n");
+  const reading = readHeader(returned.body.subarray(0, Math.min(end === -1 ? returned.body.length : end, 64 * 1024)), { maxBytes: 64 * 1024, maxFields: 2000 });
+  return reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
+}

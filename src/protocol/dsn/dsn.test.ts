@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { headerValue, readHeader } from "../rfc5322/index.ts";
+import { isTold, returnedPart } from "./asked.ts";
+import { MAX_BOUNCE_BYTES, readBounce } from "./bounce.ts";
+import { formatMailRequest, formatRecipientRequest, readMailRequest, readRecipientRequest, type RecipientRequest } from "./params.ts";
+import { buildReport, type Action, type Report } from "./report.ts";
+import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "./xtext.ts";
+
+const AT = new Date(Date.UTC(2026, 0, 5, 7, 8, 9));
+const ORIGINAL = "From: alice@example.org\r\nMessage-ID: <first@example.org>\r\nSubject: hello\r\n";
+
+const report = (changes: Partial<Report> = {}): Report => ({
+  reportingMta: "mx.fwd.example",
+  from: "MAILER-DAEMON@fwd.example",
+  to: "alice@example.org",
+  messageId: "<report@fwd.example>",
+  date: AT,
+  boundary: "b0undary",
+  recipients: [{ address: "bob@example.net", action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 No such user", remoteMta: "mx.example.net" }],
+  returned: "headers",
+  ...changes,
+});
+
+const whole = (of: Report, original: string | Uint8Array = ORIGINAL) => {
+  const { before, after } = buildReport(of);
+  return Buffer.concat([before, Buffer.from(original as string), after]);
+};
+
+test("a report is read back with everything it told", () => {
+  const built = whole(report({
+    envelopeId: "QQ+314 159",
+    arrived: AT,
+    inReplyTo: "<first@example.org>",
+    recipients: [
+      { address: "bob@example.net", original: { type: "rfc822", address: "info@fwd.example" }, action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 No such user", remoteMta: "mx.example.net", lastAttempt: AT },
+      { address: "käthe@example.net", action: "delayed", status: "4.4.1", retryUntil: AT },
+    ],
+  }));
+  assert.deepEqual(readBounce(built), {
+    kind: "report",
+    reportingMta: "mx.fwd.example",
+    envelopeId: "QQ+314 159",
+    messageId: "<first@example.org>",
+    recipients: [
+      { address: "bob@example.net", original: "info@fwd.example", action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 No such user", remoteMta: "mx.example.net" },
+      { address: "käthe@example.net", action: "delayed", status: "4.4.1" },
+    ],
+  });
+  assert.match(built.toString(), /\r\nWill-Retry-Until: Mon, 05 Jan 2026|\r\nWill-Retry-Until: Mon, 5 Jan 2026/);
+  assert.doesNotMatch(built.toString("latin1"), /(?<!\r)\n|\r(?!\n)/);
+});
+
+test("RFC 3464 2, RFC 3834 5: the header of a report", () => {
+  const reading = readHeader(buildReport(report()).before);
+  assert.ok(reading.ok);
+  const value = (name: string) => headerValue(reading.fields, name);
+  assert.equal(value("auto-submitted"), "auto-replied");
+  assert.equal(value("to"), "<alice@example.org>");
+  assert.match(value("content-type")!, /^multipart\/report; report-type=delivery-status;\s+boundary="b0undary"$/);
+  assert.throws(() => buildReport(report({ to: "" })), /null sender/);
+  assert.throws(() => buildReport(report({ recipients: [] })), /recipient/);
+});
+
+test("the returned part: headers or all of it, in the type that fits its octets (RFC 6533)", () => {
+  const typeOf = (changes: Partial<Report>) => /boundary|Content-Type: ((?:message|text)\/(?:rfc822|global)[a-z0-9-]*)/.exec(buildReport(report(changes)).before.toString().split("--b0undary").at(-1)!)?.[1];
+  assert.equal(typeOf({}), "text/rfc822-headers");
+  assert.equal(typeOf({ returned: "full" }), "message/rfc822");
+  assert.equal(typeOf({ returnedUtf8: true }), "message/global-headers");
+  assert.equal(typeOf({ returned: "full", returnedUtf8: true }), "message/global");
+});
+
+test("the words of strangers end no line and open no part", () => {
+  const words = fc.oneof(fc.string({ unit: "binary", maxLength: 60 }), fc.constant("550 no\r\n\r\n--b0undary--\r\nX: y"), fc.constant("x".repeat(5000)));
+  fc.assert(fc.property(words, words, words, (diagnostic, remoteMta, envelopeId) => {
+    const built = whole(report({ envelopeId, recipients: [{ address: "bob@example.net", action: "failed", status: "5.1.1", diagnostic, remoteMta }] }));
+    const bounce = readBounce(built)!;
+    assert.equal(bounce.recipients.length, 1);
+    assert.equal(bounce.messageId, "<first@example.org>");
+    for (const line of built.toString("latin1").split("\r\n")) assert.ok(line.length <= 998 && !/[\r\n]/.test(line));
+  }), { numRuns: 50 });
+});
+
+test("RFC 3461 5.2, RFC 5321 4.5.5: who is told", () => {
+  const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) => isTold("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
+  assert.equal(told(undefined, "failed"), true);
+  assert.equal(told(undefined, "delayed"), true);
+  assert.equal(told(undefined, "delayed", false), false);
+  assert.equal(told(undefined, "delivered"), false);
+  assert.equal(told([], "failed"), false);
+  assert.equal(told(["success"], "failed"), false);
+  assert.equal(told(["success"], "relayed"), true);
+  assert.equal(told(["delay"], "delayed", false), true);
+  for (const action of ["failed", "delayed", "delivered"] as const) assert.equal(isTold("", action, { notify: ["failure", "delay", "success"] }), false);
+});
+
+test("RFC 3461 4.3: all of a message goes back only when that was asked for and it failed", () => {
+  assert.equal(returnedPart("failed", { ret: "full" }, 10, 10), "full");
+  assert.equal(returnedPart("failed", { ret: "full" }, 11, 10), "headers");
+  assert.equal(returnedPart("delayed", { ret: "full" }, 1, 10), "headers");
+  assert.equal(returnedPart("failed", {}, 1, 10), "headers");
+});
+
+test("what a client asks for goes on to the next server as it was", () => {
+  const address = fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }).filter((text) => !/\p{Cc}|[\s\ud800-\udfff\\]/u.test(text));
+  const notify = fc.subarray(["success", "failure", "delay"] as const);
+  fc.assert(fc.property(notify, address, fc.constantFrom("rfc822", "utf-8"), fc.constantFrom("full", "headers"), fc.stringMatching(/^[\x20-\x7e]{1,30}$/), (wanted, text, type, ret, envelopeId) => {
+    const recipient = { notify: wanted, original: { type, address: text } };
+    assert.deepEqual(readRecipientRequest(formatRecipientRequest(recipient)), { ok: true, value: recipient });
+    const mail = { ret, envelopeId } as const;
+    assert.deepEqual(readMailRequest([...formatMailRequest(mail), "SIZE=5", "SMTPUTF8"]), { ok: true, value: mail });
+  }));
+});
+
+test("parameters that mean nothing are refused with the reason", () => {
+  for (const params of [["RET=ALL"], ["RET"], ["ENVID="], ["ENVID=a+b"], ["ENVID=a=b"], [`ENVID=${"x".repeat(101)}`], ["RET=FULL", "ret=hdrs"]]) {
+    assert.equal(readMailRequest(params).ok, false, params.join());
+  }
+  for (const params of [["NOTIFY=NEVER,SUCCESS"], ["NOTIFY="], ["NOTIFY=SOMETIMES"], ["ORCPT=a@b"], ["ORCPT=rfc822;"], ["ORCPT=rfc822;a+0Ab"], [`ORCPT=rfc822;${"x".repeat(500)}`]]) {
+    assert.equal(readRecipientRequest(params).ok, false, params.join());
+  }
+  assert.deepEqual(readRecipientRequest(["notify=delay,Failure,delay", "ORCPT=RFC822;bob+2Btag@example.net"]), {
+    ok: true,
+    value: { notify: ["delay", "failure"], original: { type: "rfc822", address: "bob+tag@example.net" } },
+  });
+});
+
+test("xtext holds any text", () => {
+  fc.assert(fc.property(fc.string({ unit: "grapheme" }).filter((text) => text.isWellFormed()), (text) => {
+    assert.equal(decodeXtext(encodeXtext(text)), text);
+    assert.equal(decodeUtf8Address(encodeUtf8Address(text)), text);
+  }));
+});
+
+test("reports as other servers write them", () => {
+  const exchange = [
+    "From: postmaster@corp.example", "Subject: Undeliverable: hi", "MIME-Version: 1.0", 'Content-Type: multipart/mixed; boundary="out er"', "",
+    "--out er", "Content-Type: multipart/report; report-type=delivery-status;", "\tboundary=in_ner", "", "--in_ner", "Content-Type: text/html", "", "<p>no</p>",
+    "--in_ner", "Content-Type: message/delivery-status", "Content-Transfer-Encoding: quoted-printable", "",
+    "Reporting-MTA: dns;ex.corp.example", "", "", "Original-Recipient: rfc822;<b=", "ob@corp.example>", "Final-Recipient: RFC822; bob@corp.example", "Action: failed (bad)", "Status: 5.=", "1.10 (x)",
+    "Diagnostic-Code: smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound", "--in_ner", "Content-Type: message/rfc822", "", "Message-ID: <m1@x.example>", "", "body", "--in_ner--", "--out er--", "",
+  ].join("\r\n");
+  assert.deepEqual(readBounce(Buffer.from(exchange)), {
+    kind: "report", reportingMta: "ex.corp.example", messageId: "<m1@x.example>",
+    recipients: [{ address: "bob@corp.example", action: "failed", status: "5.1.10", diagnostic: "550 5.1.10 RESOLVER.ADR.RecipientNotFound" }],
+  });
+  const base64 = Buffer.from("Reporting-MTA: dns; a.example\n\nFinal-Recipient: rfc822; bob@a.example\nStatus: 4.2.2\n").toString("base64");
+  const coded = `Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}\r\n--x--\r\n`;
+  assert.deepEqual(readBounce(Buffer.from(coded))?.recipients, [{ address: "bob@a.example", action: "delayed", status: "4.2.2" }]);
+});
+
+test("bounces in words for people are guessed at", () => {
+  const qmail = "From: MAILER-DAEMON@q.example\r\nSubject: failure notice\r\n\r\nHi. This is the qmail-send program at q.example.\r\n\r\n<bob@q.example>:\r\nSorry, no mailbox here by that name. (#5.1.1)\r\n\r\n--- Below this line is a copy of the message.\r\n\r\nMessage-ID: <m2@x.example>\r\nTo: <carol@q.example>\r\n550\r\n";
+  assert.deepEqual(readBounce(Buffer.from(qmail)), {
+    kind: "guess", messageId: "<m2@x.example>",
+    recipients: [{ address: "bob@q.example", action: "failed", status: "5.1.1", diagnostic: "Sorry, no mailbox here by that name. (#5.1.1)" }],
+  });
+  const exim = "X-Failed-Recipients: bob@e.example,\r\n carol@e.example\r\nFrom: Mail Delivery System <Mailer-Daemon@e.example>\r\n\r\n  bob@e.example\r\n    SMTP error from remote mail server: 552 mailbox full\r\n\r\nask postmaster@e.example\r\n";
+  assert.deepEqual(readBounce(Buffer.from(exim))?.recipients, [
+    { address: "bob@e.example", action: "failed", status: "5.2.2", diagnostic: "SMTP error from remote mail server: 552 mailbox full" },
+    { address: "carol@e.example", action: "failed", status: "5.0.0" },
+  ]);
+});
+
+test("what is no bounce is none", () => {
+  for (const text of [
+    "", "\r\n", "Subject: hello\r\n\r\n<bob@example.net>:\r\n550 5.1.1 no such user\r\n",
+    "From: postmaster@a.example\r\nSubject: hello\r\n\r\nPlease write to bob@example.net about room 550 today.\r\n",
+    "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n",
+    "Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; a\r\n\r\n--x--",
+  ]) assert.equal(readBounce(Buffer.from(text)), undefined, text);
+});
+
+test("hostile input costs little and breaks nothing", () => {
+  const heavy = [
+    `Content-Type: multipart/report; boundary=x\r\n\r\n${"--x\r\n\r\n".repeat(40_000)}`,
+    `Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\n\r\n${"Final-Recipient: rfc822; a@b.example\r\nAction: failed\r\n\r\n".repeat(5000)}`,
+    `From: mailer-daemon@x\r\n\r\n${"<a@b.example>: 5".repeat(20_000)}`,
+    `From: mailer-daemon@x\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${" ".repeat(300_000)}`,
+    `From: mailer-daemon@x\r\n\r\n${"a@".repeat(150_000)}`,
+    `Content-Type: multipart/mixed;${" ".repeat(100_000)}boundary=x\r\n\r\n`,
+    "Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n".repeat(5000),
+    `Subject: ${"undelivered ".repeat(10_000)}\r\n\r\n${"\r\n".repeat(200_000)}`,
+  ];
+  for (const text of heavy) {
+    const started = performance.now();
+    const bounce = readBounce(Buffer.from(text));
+    assert.ok(performance.now() - started < 1000, `${text.slice(0, 60)}: ${performance.now() - started} ms`);
+    assert.ok((bounce?.recipients.length ?? 0) <= 100);
+  }
+  const part = fc.constantFrom("--x\r\n", "--x--\r\n", "Content-Type: message/delivery-status\r\n", "\r\n", "Final-Recipient: rfc822; a@b.example\r\n", "Status: 5.0.0\r\n", "From: mailer-daemon@x.example\r\n", "Content-Transfer-Encoding: base64\r\n", "<a@b.example>: 550 no\r\n", "Content-Type: multipart/report; boundary=x\r\n");
+  fc.assert(fc.property(fc.array(fc.oneof(part, fc.string({ unit: "binary", maxLength: 20 })), { maxLength: 30 }), (pieces) => void readBounce(Buffer.from(pieces.join("")))));
+  assert.ok(MAX_BOUNCE_BYTES > 0);
+});

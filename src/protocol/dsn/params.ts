@@ -1,0 +1,108 @@
+import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "./xtext.ts";
+
+/** What a client may ask of delivery notifications with MAIL (RFC 3461 4.3, 4.4). */
+export interface MailRequest {
+  ret?: "full" | "headers";
+  /** ENVID, decoded. */
+  envelopeId?: string;
+}
+
+/** What it may ask with RCPT (RFC 3461 4.1, 4.2). */
+export interface RecipientRequest {
+  /** Empty: NOTIFY=NEVER. Undefined: not said. */
+  notify?: Notice[];
+  /** The address the sender wrote, before anybody forwarded. */
+  original?: OriginalRecipient;
+}
+
+export type Notice = "success" | "failure" | "delay";
+
+export interface OriginalRecipient {
+  /** "rfc822", "utf-8", "x400" ... */
+  type: string;
+  /** Decoded. */
+  address: string;
+}
+
+/** `why` belongs behind a 501 5.5.4. */
+export type Reading<T> = { ok: true; value: T } | { ok: false; why: string };
+
+/** RFC 3461 4.4 and 4.2. */
+const MAX_ENVID = 100;
+const MAX_ORCPT = 500;
+
+/** Reads the parameters of MAIL, as they stand on the wire ("RET=HDRS"); those of other extensions are passed over. */
+export function readMailRequest(params: readonly string[]): Reading<MailRequest> {
+  const found = valuesOf(params, ["RET", "ENVID"]);
+  if (!found.ok) return found;
+  const { RET: ret, ENVID: envid } = found.value;
+  const value: MailRequest = {};
+  if (ret !== undefined) {
+    const asked = ({ FULL: "full", HDRS: "headers" } as const)[ret.toUpperCase()];
+    if (asked === undefined) return refused("RET is FULL or HDRS");
+    value.ret = asked;
+  }
+  if (envid !== undefined) {
+    const id = envid.length <= MAX_ENVID && envid !== "" ? decodeXtext(envid) : undefined;
+    if (id === undefined) return refused(`ENVID is xtext of 1 to ${MAX_ENVID} characters`);
+    value.envelopeId = id;
+  }
+  return { ok: true, value };
+}
+
+/** Reads the parameters of RCPT. */
+export function readRecipientRequest(params: readonly string[]): Reading<RecipientRequest> {
+  const found = valuesOf(params, ["NOTIFY", "ORCPT"]);
+  if (!found.ok) return found;
+  const { NOTIFY: notify, ORCPT: orcpt } = found.value;
+  const value: RecipientRequest = {};
+  if (notify !== undefined) {
+    const words = notify.toLowerCase().split(",");
+    const known = words.every((word) => word === "success" || word === "failure" || word === "delay");
+    if (words.join() !== "never" && !known) return refused("NOTIFY is NEVER, or some of SUCCESS, FAILURE, DELAY");
+    value.notify = known ? ([...new Set(words)] as Notice[]) : [];
+  }
+  if (orcpt !== undefined) {
+    const original = orcpt.length <= MAX_ORCPT ? readOriginal(orcpt) : undefined;
+    if (original === undefined) return refused("ORCPT is an address type, a semicolon and the address as xtext");
+    value.original = original;
+  }
+  return { ok: true, value };
+}
+
+function readOriginal(orcpt: string): OriginalRecipient | undefined {
+  const [, type, text] = /^([A-Za-z0-9-]{1,64});(.+)$/.exec(orcpt) ?? [];
+  if (type === undefined || text === undefined) return undefined;
+  // RFC 6533 3: the utf-8 type has an encoding of its own, and raw UTF-8 where the session has SMTPUTF8.
+  if (type.toLowerCase() === "utf-8") return /\p{Cc}|\s/u.test(text) ? undefined : { type: "utf-8", address: decodeUtf8Address(decodeXtext(text) ?? text) };
+  const address = decodeXtext(text);
+  return address === undefined || address === "" || /\p{Cc}/u.test(address) ? undefined : { type: type.toLowerCase(), address };
+}
+
+/** The same wishes for the next server, which must have announced DSN. */
+export function formatMailRequest({ ret, envelopeId }: MailRequest): string[] {
+  return [...(ret === undefined ? [] : [`RET=${ret === "full" ? "FULL" : "HDRS"}`]), ...(envelopeId === undefined ? [] : [`ENVID=${encodeXtext(envelopeId)}`])];
+}
+
+export function formatRecipientRequest({ notify, original }: RecipientRequest): string[] {
+  return [
+    ...(notify === undefined ? [] : [`NOTIFY=${notify.length === 0 ? "NEVER" : notify.map((word) => word.toUpperCase()).join(",")}`]),
+    ...(original === undefined ? [] : [`ORCPT=${original.type};${original.type === "utf-8" ? encodeUtf8Address(original.address) : encodeXtext(original.address)}`]),
+  ];
+}
+
+function valuesOf<Name extends string>(params: readonly string[], names: readonly Name[]): Reading<Partial<Record<Name, string>>> {
+  const value: Partial<Record<Name, string>> = {};
+  for (const param of params) {
+    const equals = param.indexOf("=");
+    const name = (equals === -1 ? param : param.slice(0, equals)).toUpperCase() as Name;
+    if (!names.includes(name)) continue;
+    // 5.1 (b): a parameter that is there twice is an error of syntax.
+    if (value[name] !== undefined) return refused(`${name} is given twice`);
+    if (equals === -1) return refused(`${name} needs a value`);
+    value[name] = param.slice(equals + 1);
+  }
+  return { ok: true, value };
+}
+
+const refused = (why: string) => ({ ok: false as const, why });

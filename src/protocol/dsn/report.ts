@@ -1,0 +1,166 @@
+import { isAscii } from "node:buffer";
+import { rfc5322Date } from "../smtp/index.ts";
+import type { OriginalRecipient } from "./params.ts";
+import { encodeUtf8Address } from "./xtext.ts";
+
+/** RFC 3464 2.3.3. */
+export type Action = "failed" | "delayed" | "delivered" | "relayed" | "expanded";
+
+export interface ReportedRecipient {
+  /** Where the message was to go in the end. */
+  address: string;
+  /** ORCPT, if the sender gave one. */
+  original?: OriginalRecipient;
+  action: Action;
+  /** RFC 3463, like "5.1.1". */
+  status: string;
+  /** What the remote server answered, code first: "550 5.1.1 No such user". */
+  diagnostic?: string;
+  /** The server that answered. */
+  remoteMta?: string;
+  lastAttempt?: Date;
+  /** Of a delayed one: how long it will be tried. */
+  retryUntil?: Date;
+}
+
+export interface Report {
+  /** Our own host name. */
+  reportingMta: string;
+  /** The header From, like "MAILER-DAEMON@mx.example". */
+  from: string;
+  /** The envelope sender of the message that is told about; never "". */
+  to: string;
+  messageId: string;
+  date: Date;
+  /** Must not occur in the returned message: random. */
+  boundary: string;
+  envelopeId?: string;
+  arrived?: Date;
+  /** The Message-ID of the message that is told about. */
+  inReplyTo?: string;
+  recipients: readonly ReportedRecipient[];
+  returned: "headers" | "full";
+  /** Whether the returned part has octets beyond ASCII in its header section (RFC 6533 4). */
+  returnedUtf8?: boolean;
+}
+
+/** The envelope sender of every report (RFC 3464 2, RFC 5321 4.5.5). */
+export const REPORT_SENDER = "";
+
+/**
+ * A delivery report (RFC 3464, a multipart/report of RFC 6522), as what stands before and what stands behind the returned message or its
+ * header section, which goes between them as it is. Throws TypeError for a report to the null sender or about nobody.
+ */
+export function buildReport(report: Report): { before: Buffer; after: Buffer } {
+  if (report.to === "") throw new TypeError("nothing may be reported to the null sender");
+  if (report.recipients.length === 0) throw new TypeError("a report needs a recipient to tell about");
+  const { boundary } = report;
+  const text = explain(report);
+  const before = [
+    ...header(report),
+    "",
+    `--${boundary}`,
+    "Content-Type: text/plain; charset=utf-8",
+    `Content-Transfer-Encoding: ${isAscii(Buffer.from(text)) ? "7bit" : "8bit"}`,
+    "",
+    text,
+    `--${boundary}`,
+    "Content-Type: message/delivery-status",
+    "",
+    ...messageFields(report),
+    ...report.recipients.flatMap((recipient) => ["", ...recipientFields(recipient)]),
+    "",
+    `--${boundary}`,
+    ...returnedHeader(report),
+    "",
+    "",
+  ];
+  return { before: Buffer.from(before.join("\r\n")), after: Buffer.from(`\r\n--${boundary}--\r\n`) };
+}
+
+const SUBJECTS: Record<Action, string> = {
+  failed: "Undelivered mail returned to sender",
+  delayed: "Delayed mail, still being tried",
+  delivered: "Mail was delivered",
+  relayed: "Mail was passed on",
+  expanded: "Mail was delivered to a list",
+};
+
+function header({ from, to, date, messageId, inReplyTo, recipients, boundary, reportingMta }: Report): string[] {
+  return [
+    `From: Mail Delivery System <${clean(from)}>`,
+    `To: <${clean(to)}>`,
+    `Subject: ${SUBJECTS[recipients[0]!.action]}`,
+    `Date: ${rfc5322Date(date)}`,
+    `Message-ID: ${clean(messageId)}`,
+    ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${clean(inReplyTo)}`, `References: ${clean(inReplyTo)}`]),
+    // RFC 3834 5: nobody's autoresponder shall answer.
+    "Auto-Submitted: auto-replied",
+    "MIME-Version: 1.0",
+    `Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="${boundary}"`,
+    "Content-Transfer-Encoding: 8bit",
+    "",
+    `This is a report of ${clean(reportingMta)} in the form of RFC 3464.`,
+  ];
+}
+
+function explain({ recipients, reportingMta }: Report): string {
+  const lines = [`This is the mail server ${clean(reportingMta)}.`, ""];
+  for (const { address, action, status, diagnostic, retryUntil } of recipients.slice(0, MAX_EXPLAINED)) {
+    lines.push(`<${clean(address)}>: ${EXPLAINED[action]} (${clean(status)})`);
+    if (diagnostic !== undefined) lines.push(`    ${clean(diagnostic)}`);
+    if (action === "delayed" && retryUntil !== undefined) lines.push(`    It will be tried until ${rfc5322Date(retryUntil)}. You need not send it again.`);
+  }
+  if (recipients.length > MAX_EXPLAINED) lines.push(`... and ${recipients.length - MAX_EXPLAINED} more, listed in the next part.`);
+  return [...lines, ""].join("\r\n");
+}
+
+const MAX_EXPLAINED = 50;
+
+const EXPLAINED: Record<Action, string> = {
+  failed: "the message could not be delivered",
+  delayed: "the message could not be delivered yet",
+  delivered: "the message was delivered",
+  relayed: "the message was passed on to a server that sends no reports",
+  expanded: "the message was delivered to the members of a list",
+};
+
+/** RFC 3464 2.2. */
+function messageFields({ envelopeId, reportingMta, arrived }: Report): string[] {
+  return [
+    ...(envelopeId === undefined ? [] : [`Original-Envelope-Id: ${ascii(envelopeId)}`]),
+    `Reporting-MTA: dns; ${ascii(reportingMta)}`,
+    ...(arrived === undefined ? [] : [`Arrival-Date: ${rfc5322Date(arrived)}`]),
+  ];
+}
+
+/** RFC 3464 2.3. */
+function recipientFields({ address, original, action, status, diagnostic, remoteMta, lastAttempt, retryUntil }: ReportedRecipient): string[] {
+  return [
+    ...(original === undefined ? [] : [`Original-Recipient: ${addressField(original.address, original.type)}`]),
+    `Final-Recipient: ${addressField(address, "rfc822")}`,
+    `Action: ${action}`,
+    `Status: ${ascii(status)}`,
+    ...(remoteMta === undefined ? [] : [`Remote-MTA: dns; ${ascii(remoteMta)}`]),
+    ...(diagnostic === undefined ? [] : [`Diagnostic-Code: smtp; ${ascii(diagnostic)}`]),
+    ...(lastAttempt === undefined ? [] : [`Last-Attempt-Date: ${rfc5322Date(lastAttempt)}`]),
+    // 2.3.9: only where the action is delayed.
+    ...(retryUntil === undefined || action !== "delayed" ? [] : [`Will-Retry-Until: ${rfc5322Date(retryUntil)}`]),
+  ];
+}
+
+/** RFC 6533 3: this part stays ASCII. */
+function addressField(address: string, type: string): string {
+  return isAscii(Buffer.from(address)) && type !== "utf-8" ? `${ascii(type)}; ${ascii(address)}` : `utf-8; ${encodeUtf8Address(clean(address))}`;
+}
+
+function returnedHeader({ returned, returnedUtf8 = false }: Report): string[] {
+  const plain = returned === "full" ? "message/rfc822" : "text/rfc822-headers";
+  const global = returned === "full" ? "message/global" : "message/global-headers";
+  return [`Content-Type: ${returnedUtf8 ? global : plain}`, ...(returned === "full" || returnedUtf8 ? ["Content-Transfer-Encoding: 8bit"] : [])];
+}
+
+/** Words of strangers: nothing in them ends a line or makes one too long (RFC 5322 2.1.1). */
+const clean = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim().slice(0, MAX_WORDS);
+const ascii = (text: string) => clean(text).replace(/[^ -~]/gu, "?");
+const MAX_WORDS = 900;

@@ -79,7 +79,7 @@ export function composeBindings({ db, objects, events, jobs }: Store, directory:
   }
 }
 
-export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs"> {
+export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs" | "client"> {
   bindings: Omit<BindingServices, "sendEmail">;
   /** Where what workers send is written. */
   mailDirectory: string;
@@ -109,8 +109,8 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   lifecycle.onStop("captured mail", () => transport.close());
   const trace = traceTo({ log, listeners: [(event) => log[options.traceLevel ?? "debug"]({ ...event }, "mail")] });
   const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
-  const { egress, limits, concurrency, maxProcesses, idleMs } = options;
-  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock });
+  const { egress, limits, concurrency, maxProcesses, idleMs, client } = options;
+  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock, ...(client !== undefined && { client }) });
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
   const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { createClientAddress } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Receiver, Spool } from "../mail/index.ts";
@@ -24,6 +25,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, li
   const { data_dir: dataDir, database } = settings;
   const { log, lifecycle } = basics;
   const secrets = openSecrets(settings, dataDir);
+  const address = createClientAddress(settings.http.trusted_proxies);
   const store = await openStore(dataDir, basics, { database: database.url === "" ? undefined : database, objects: settings.objects.dir });
   await checkTogether({ ...store, secrets, ids: basics.ids });
   const bindings = composeBindings(store, dataDir, basics);
@@ -37,6 +39,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, li
       spoolDirectory: join(dataDir, "spool"),
       egress: egressOf(settings),
       ...processesOf(settings),
+      client: (request) => ({ ip: address.ip(request) ?? "", scheme: address.scheme(request) }),
       limits: { ...limitsOf(settings), ...limits?.runtime },
       traceLevel: "info",
       onCaptured: ({ mail, files }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: files[0]?.path }, "mail of a worker was written to a file"),

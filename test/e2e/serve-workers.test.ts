@@ -157,6 +157,16 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal(await note("cron"), "*/5 * * * * 2026-11-21T10:00:00.000Z");
   });
 
+  test("behind a proxy that is trusted, sees the client and its https; nobody else can say so", async (t) => {
+    const told = { "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", "x-reelpost-scheme": "https", "cf-connecting-ip": "198.51.100.1" };
+    const source = `export default { fetch: (request) => Response.json([request.url, request.headers.get("cf-connecting-ip"), request.headers.get("x-reelpost-scheme")]) }`;
+    for (const [env, url, ip] of [[{}, "http://seen.main.localhost/", "127.0.0.1"], [{ REELPOST_HTTP_TRUSTED_PROXIES: "127.0.0.1" }, "https://seen.main.localhost/", "203.0.113.9"]] as const) {
+      const other = await servePlatform(t, { env });
+      await createApi(other, TOKEN).deploy("seen", source);
+      assert.deepEqual(JSON.parse((await ask(other, "/", { host: "seen.main.localhost", headers: told })).body), [url, ip, null]);
+    }
+  });
+
   test("a new label of the account moves every worker", async (t) => {
     const other = await servePlatform(t);
     const there = createApi(other, TOKEN);

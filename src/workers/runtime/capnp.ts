@@ -22,6 +22,8 @@ export interface RunFolder {
 /** The header by which the server knows which of the process's bindings is speaking. Only names it configured itself are honoured. */
 export const SERVICE_HEADER = "x-reelpost-service";
 export const TAIL_SERVICE = "tail";
+/** How the client of a request came: workerd makes the URL of it, and keeps the header to itself. */
+export const SCHEME_HEADER = "x-reelpost-scheme";
 
 const ENTRY = "__reelpost_entry.js";
 
@@ -51,7 +53,7 @@ const config :Workerd.Config = (
     ${services.join(",\n    ")} ],
   sockets = [
     (name = "mail", address = ${text(`unix:${sockets.mail}`)}, http = (), service = (name = "user", entrypoint = "ReelpostMail")),
-    (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (), service = "user") ],
+    (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (forwardedProtoHeader = ${text(SCHEME_HEADER)}), service = "user") ],
   extensions = [(modules = [${extension.join(", ")}])],
 );
 `);

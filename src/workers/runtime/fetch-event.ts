@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { ClientOf } from "./client.ts";
 import type { Invocation } from "./port.ts";
 
 type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
@@ -11,8 +12,8 @@ export const REDACTED = "REDACTED";
 const LEFT_OUT = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "cf-ray", "cf-connecting-ip", "x-real-ip", "x-reelpost-dispatch", "x-reelpost-meta"]);
 
 /** What the record of a request says about it. The headers are put together when somebody looks: nearly always nobody does. */
-export function fetchEvent(request: IncomingMessage, more: Pick<FetchEvent, "status"> = {}): FetchEvent {
-  const client = request.socket.remoteAddress ?? "";
+export function fetchEvent(request: IncomingMessage, clientOf: ClientOf, more: Pick<FetchEvent, "status"> = {}): FetchEvent {
+  const { ip } = clientOf(request);
   let headers: Record<string, string> | undefined;
   return {
     kind: "fetch",
@@ -21,7 +22,7 @@ export function fetchEvent(request: IncomingMessage, more: Pick<FetchEvent, "sta
     ...more,
     cf: { httpProtocol: `HTTP/${request.httpVersion}` },
     get headers() {
-      return (headers ??= visibleHeaders(request.headers, client));
+      return (headers ??= visibleHeaders(request.headers, ip));
     },
   };
 }

@@ -2,6 +2,8 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { SCHEME_HEADER } from "./capnp.ts";
+import type { Client, ClientOf } from "./client.ts";
 import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
 import type { Outcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
@@ -17,7 +19,7 @@ export interface Passthrough {
 
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"]);
 /** Only the server may say these. */
-const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip"]);
+const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip", SCHEME_HEADER]);
 
 /** The hosted service lets an answer have 128 KB of headers. */
 const MAX_HEADER_BYTES = 256 * 1024;
@@ -26,6 +28,7 @@ const UNREAD_BYTES = 60 * 1024;
 
 export interface PassthroughOptions {
   socketPath: string;
+  client: ClientOf;
   /** Waits a moment for news of a process that hung up. */
   causeOfDeath(err: unknown): Promise<Outcome>;
   /** Called when the worker says something on an open WebSocket. */
@@ -33,14 +36,14 @@ export interface PassthroughOptions {
 }
 
 /** Hands HTTP requests to the fetch handler of one worker process. */
-export function createPassthrough({ socketPath, causeOfDeath, onActivity }: PassthroughOptions): Passthrough {
+export function createPassthrough({ socketPath, client: clientOf, causeOfDeath, onActivity }: PassthroughOptions): Passthrough {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 32, timeout: 4000, scheduling: "lifo" });
   const uploads = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 0 });
   for (const each of [agent, uploads]) each.createConnection = () => heedless(socketPath);
 
   return {
     async fetch(id, request, response) {
-      const outgoing = httpRequest({ socketPath, agent: isSmall(request) ? agent : uploads, method: request.method, path: request.url, headers: forwardedHeaders(id, request), setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
+      const outgoing = httpRequest({ socketPath, agent: isSmall(request) ? agent : uploads, method: request.method, path: request.url, headers: forwardedHeaders(id, request, clientOf(request)), setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
       let failed = false;
       let gone = false;
       outgoing.once("error", () => (failed = true));
@@ -65,7 +68,7 @@ export function createPassthrough({ socketPath, causeOfDeath, onActivity }: Pass
       }
     },
     upgrade(id, request, client, head) {
-      const headers = [...forwardedHeaders(id, request, FRAMING), "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? "websocket"];
+      const headers = [...forwardedHeaders(id, request, clientOf(request), FRAMING), "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? "websocket"];
       const outgoing = httpRequest({ socketPath, agent: false, method: request.method, path: request.url, headers, setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
       client.on("error", () => outgoing.destroy()).once("close", () => outgoing.destroy());
       return new Promise((resolve) => {
@@ -134,7 +137,7 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: string[
 const FRAMING = new Set(["content-length", "expect"]);
 const NOTHING = new Set<string>();
 
-function forwardedHeaders(id: string, request: IncomingMessage, without = NOTHING): string[] {
+function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: Client, without = NOTHING): string[] {
   const headers: string[] = [];
   const { rawHeaders } = request;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -143,8 +146,7 @@ function forwardedHeaders(id: string, request: IncomingMessage, without = NOTHIN
   }
   // HTTP/1.0 knows no Host; workerd would refuse the request before any worker sees it, and no tail would ever end the invocation.
   if (request.headers.host === undefined) headers.push("Host", "localhost");
-  const client = request.socket.remoteAddress ?? "";
-  headers.push("CF-Connecting-IP", client, "X-Real-IP", client, "CF-Ray", id);
+  headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip, "CF-Ray", id, SCHEME_HEADER, scheme);
   // A request body of unknown length goes on chunked: Node frames it when neither header is there, but only if told that there is a body.
   if (request.headers["transfer-encoding"] !== undefined && without === NOTHING) headers.push("Transfer-Encoding", "chunked");
   return headers;

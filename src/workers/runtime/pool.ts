@@ -1,6 +1,7 @@
 import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
+import { directClient, type ClientOf } from "./client.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
 import { fetchEvent } from "./fetch-event.ts";
 import { loadInsideModules } from "./inside-modules.ts";
@@ -28,6 +29,8 @@ export interface RuntimeOptions {
   roomMs?: number;
   /** Messages one worker handles at once; more wait. Default 64. */
   concurrency?: number;
+  /** Who sent a request, for its URL and CF-Connecting-IP. Default: the peer of its connection. */
+  client?: ClientOf;
   /** Whom worker processes run as; default `nobody` when the server is root. */
   identity?: Identity;
 }
@@ -37,7 +40,7 @@ const CLOSE_GRACE_MS = 8000;
 const ROOM_CHECK_MS = 100;
 
 /** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
-export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, identity }: RuntimeOptions): WorkerRuntime {
+export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, client = directClient, identity }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
   /** Slots of removed names that still finish what they hold. */
   const leaving = new Set<Slot>();
@@ -57,6 +60,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     egress: createEgressCheck(egress),
     limits: { ...DEFAULT_LIMITS, ...limits },
     concurrency,
+    client,
     emit(invocation) {
       for (const listener of listeners) listener(invocation);
     },
@@ -156,7 +160,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     async fetch(name, request, response) {
       const process = await processOf(name);
       if ("fetch" in process) return process.fetch(request, response);
-      tellUnstarted(name, fetchEvent(request, { status: 503 }), process);
+      tellUnstarted(name, fetchEvent(request, client, { status: 503 }), process);
       request.resume();
       response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
       return process;

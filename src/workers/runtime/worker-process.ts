@@ -9,6 +9,7 @@ import { generateConfig, type Sockets } from "./capnp.ts";
 import { createDispatchClient, type Answer } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
+import type { ClientOf } from "./client.ts";
 import { fetchEvent } from "./fetch-event.ts";
 import type { InsideModules } from "./inside-modules.ts";
 import { createInvocations } from "./invocations.ts";
@@ -31,6 +32,7 @@ export interface Machinery {
   limits: RuntimeLimits;
   /** Messages one process handles at once; more wait. */
   concurrency: number;
+  client: ClientOf;
   emit(invocation: Invocation): void;
   log: Log;
 }
@@ -102,7 +104,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   const dispatch = createDispatchClient({ socketPath: join(folder, names.mail), concurrency: machinery.concurrency });
-  const passthrough = createPassthrough({ socketPath: join(folder, names.http), causeOfDeath, onActivity });
+  const passthrough = createPassthrough({ socketPath: join(folder, names.http), client: machinery.client, causeOfDeath, onActivity });
   const exited = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
     watch!.stop();
@@ -190,7 +192,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       return { ...answer, exception: record?.exception ?? { name: "Error", message: "the worker failed without a word" }, ended };
     },
     async fetch(request, response) {
-      const invocation = invocations.begin(fetchEvent(request));
+      const invocation = invocations.begin(fetchEvent(request, machinery.client));
       const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
       invocation.settle(outcome, { status: response.statusCode });
       return outcome;
@@ -206,7 +208,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     },
     handlers: () => dispatch.handlers(STARTUP_MS),
     upgrade(request, socket, head) {
-      const invocation = invocations.begin(fetchEvent(request), { lingering: true });
+      const invocation = invocations.begin(fetchEvent(request, machinery.client), { lingering: true });
       void passthrough.upgrade(invocation.id, request, socket, head).then((status) => {
         lastUsed = performance.now();
         invocation.settle({ outcome: "ok" }, { status });

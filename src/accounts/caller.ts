@@ -33,5 +33,7 @@ export interface Caller {
   user: { id: string; email: string };
   /** Accounts of which the token reaches anything; "all" for those of the user. */
   accounts: readonly string[];
+  /** Zones of which a policy denies something, whoever's they are: what may be done with all zones of an account may not be with these. */
+  deniedZones?: readonly string[];
   allows(permission: Permission, on: Resource): boolean;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { destinationOf } from "./platform-host.ts";
+import { destinationOf, namesTwoHosts } from "./platform-host.ts";
 
 const DOMAIN = "workers.example.com";
 
@@ -18,4 +18,10 @@ test("everything else is the platform's", () => {
     assert.deepEqual(destinationOf("/client/v4/user?x=1", host, DOMAIN), { kind: "platform", path: "/client/v4/user" });
   }
   assert.deepEqual(destinationOf("/workers/", "h", DOMAIN), { kind: "platform", path: "/workers/" });
+});
+
+test("two hosts are one too many", () => {
+  assert.equal(namesTwoHosts(["Host", "a", "Accept", "Host", "hOST", "a"]), true);
+  assert.equal(namesTwoHosts(["Host", "a", "Accept", "host", "X-Host", "b"]), false);
+  assert.equal(namesTwoHosts([]), false);
 });

@@ -22,6 +22,13 @@ export function destinationOf(url: string, host: string | undefined, domain: str
   return { kind: "platform", path: end < 0 ? url : url.slice(0, end) };
 }
 
+/** RFC 9112 3.2: such a request is refused, because whoever stands in front may have gone by the other one. */
+export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === "host") hosts++;
+  return hosts > 1;
+}
+
 /** Without the port and the dot of the root, in lower case. */
 function hostName(host = ""): string {
   const colon = host.lastIndexOf(":");

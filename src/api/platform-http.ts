@@ -5,7 +5,8 @@ import { closeGracefully, HTTP_SERVER_OPTIONS, listen, type Log } from "../kerne
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
 import type { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
-import { destinationOf, type Destination } from "./platform-host.ts";
+import { cutIdleBody } from "./body-patience.ts";
+import { destinationOf, namesTwoHosts, type Destination } from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
   /** Absent: this process does not serve the API. */
@@ -38,6 +39,8 @@ export interface PlatformHttp {
 
 /** How long connections stay open without a request while the server stops. */
 const IDLE_MS = 500;
+/** How long a body for the API or a transfer may stand still. What is sent to a worker is the worker's to wait for. */
+const BODY_IDLE_MS = 60_000;
 
 /** The one HTTP port of the platform: the API, the workers' own addresses, and the server's health. */
 export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefixes = {}, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
@@ -53,7 +56,9 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+    if (namesTwoHosts(request.rawHeaders)) return refuse(response, 400, "A request names one host.", { connection: "close" });
     const destination = pick(request);
+    if (destination.kind === "platform") cutIdleBody(request, BODY_IDLE_MS);
     if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`)) return onApi(request, response);
     return onOther(destination, request, response);
   }
@@ -76,6 +81,7 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
   }
 
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+    if (namesTwoHosts(request.rawHeaders)) return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     const destination = pick(request);
     if (destination.kind === "platform") {
       if (upgrade?.(request, socket, head) !== true) socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");

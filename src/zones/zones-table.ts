@@ -9,7 +9,7 @@ export type TextOperator = "equal" | "not_equal" | "starts_with" | "ends_with" |
 
 export interface ZoneQuery {
   /** What the caller may see: accounts as a whole, and single zones. */
-  visible: { accounts: readonly string[]; zones: readonly string[] };
+  visible: { accounts: readonly string[]; zones: readonly string[]; /** Of these accounts, but not to be seen. */ hidden?: readonly string[] };
   name?: { operator: TextOperator; text: string; caseSensitive: boolean } | undefined;
   status?: ZoneStatus | undefined;
   types?: readonly ZoneType[] | undefined;
@@ -76,9 +76,9 @@ const rank = (accounts: readonly string[]) => sql<number>`case account_id ${sql.
 
 type Builder = ExpressionBuilder<ZoneTables, "zones">;
 
-function visible(eb: Builder, { visible: { accounts, zones } }: ZoneQuery): Expression<SqlBool> {
+function visible(eb: Builder, { visible: { accounts, zones, hidden = [] } }: ZoneQuery): Expression<SqlBool> {
   const either: Expression<SqlBool>[] = [];
-  if (accounts.length > 0) either.push(eb("account_id", "in", accounts));
+  if (accounts.length > 0) either.push(eb.and([eb("account_id", "in", accounts), ...(hidden.length > 0 ? [eb("id", "not in", hidden)] : [])]));
   if (zones.length > 0) either.push(eb("id", "in", zones));
   // An OR of nothing is nothing.
   return either.length === 0 ? sql<SqlBool>`1 = 0` : eb.or(either);

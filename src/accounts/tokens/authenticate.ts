@@ -98,7 +98,7 @@ export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Cl
 
 function known(user: User, { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] }): Pick<Known, "caller" | "emailKey"> {
   return {
-    caller: { tokenId, user: { id: user.id, email: user.email }, accounts: reached(grants, owned), allows: compile(grants, new Set(owned)) },
+    caller: { tokenId, user: { id: user.id, email: user.email }, accounts: reached(grants, owned), deniedZones: denied(grants), allows: compile(grants, new Set(owned)) },
     emailKey: emailKey(user.email),
   };
 }
@@ -110,3 +110,5 @@ function reached(grants: Grant[], owned: string[]): string[] {
   const named = new Set(allowed.flatMap((place) => ("account" in place ? [place.account] : [])));
   return owned.filter((id) => named.has(id));
 }
+
+const denied = (grants: Grant[]): string[] => [...new Set(grants.flatMap(({ effect, place }) => (effect === "deny" && "zone" in place ? [place.zone] : [])))];

@@ -272,3 +272,14 @@ test("scans find nothing", async (t) => {
   assert.deepEqual((await call("post", `${base}/scan/review`, { body: { accepts: [], rejects: [] } })).body.result, { accepts: [], rejects: [] });
   assert.deepEqual(codes(await call("post", `${base}/scan/review`, { body: { rejects: [{ id: "x" }] } })).slice(0, 2), [404, 81044]);
 });
+
+test("zones: one that a policy denies is in no list either", async (t) => {
+  const denied: string[] = [];
+  const caller: Caller = { ...almighty, accounts: [TEST_ACCOUNT, OTHER], deniedZones: denied, allows: (_, on) => !("zone" in on && denied.includes(on.zone)) };
+  const { call, zone } = await start(t, caller);
+  const seen = await zone("seen.test");
+  denied.push(await zone("hidden.test"), "0".repeat(32));
+  const { result, result_info } = (await call("get", "/zones")).body;
+  assert.deepEqual([result.map(({ id }: { id: string }) => id), result_info.total_count], [[seen], 1]);
+  assert.equal((await call("get", `/zones/${denied[0]}`)).status, 403);
+});

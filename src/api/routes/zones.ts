@@ -67,7 +67,8 @@ async function visibleTo(caller: Caller, zones: Zones): Promise<ZoneQuery["visib
     const ids = await zones.idsOf(account, MAX_TRIED);
     single.push(...ids.filter((zone) => caller.allows("Zone Read", { zone, account })));
   }
-  return { accounts: whole, zones: single };
+  const hidden = (caller.deniedZones ?? []).filter((zone) => whole.some((account) => !caller.allows("Zone Read", { zone, account })));
+  return { accounts: whole, zones: single, hidden };
 }
 
 function matches(name: string, { operator, text, caseSensitive }: { operator: TextOperator; text: string; caseSensitive: boolean }): boolean {

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import type { CompiledQuery } from "kysely";
 import { messageOf, UserError } from "../../kernel/index.ts";
@@ -69,9 +70,19 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
   };
 }
 
+/** Before SQLite makes it, which would let everybody read it where the folder does; `-wal` and `-shm` get the file's mode. */
+function makeForOwner(path: string): void {
+  try {
+    closeSync(openSync(path, "ax", 0o600));
+  } catch {
+    // It is there already; anything else SQLite tells.
+  }
+}
+
 function open(path: string, readOnly: boolean): DatabaseSync {
   let sqlite: DatabaseSync | undefined;
   try {
+    if (path !== ":memory:") makeForOwner(path);
     sqlite = new DatabaseSync(path, { timeout: BUSY_MS.opening, enableForeignKeyConstraints: true });
     sqlite.exec("pragma journal_mode = wal");
     // FULL: in WAL mode NORMAL does not fsync at commit, and a power cut takes acknowledged writes with it.

@@ -35,6 +35,11 @@ describe("SQLite", () => {
     assert.deepEqual([await pragma("journal_mode"), await pragma("synchronous"), await pragma("foreign_keys")], ["wal", 2, 1]);
   });
 
+  test("is for its owner only, whatever the folder is", async (t) => {
+    const { path } = await open(t);
+    for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(path + suffix).mode & 0o777, 0o600, suffix);
+  });
+
   test("says what is wrong with the file", (t) => {
     const folder = temporary(t);
     const text = join(folder, "text");

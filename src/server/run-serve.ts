@@ -53,7 +53,7 @@ function banner({ url, api, smtp, dataDir, account, workersUrl, workersMail, tok
   ];
   const lines = [`Reelpost ${version} serves ${roles.join(", ")}`, "", ...rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${name.padEnd(9)} ${value}`)];
   if (token !== undefined) {
-    lines.push("", "  An API token that may do everything. It is shown this once and kept nowhere:", "", `    ${token}`, "", "  Next, in another terminal: `reelpost login`, and `reelpost deploy` in the folder of a worker.", "  wrangler, the cloudflare SDK and CI jobs take it from the environment:", "", `    export CLOUDFLARE_API_BASE_URL=${api ?? url}`, `    export CLOUDFLARE_API_TOKEN=${token}`, `    export CLOUDFLARE_ACCOUNT_ID=${account?.id ?? ""}`);
+    lines.push("", "  An API token that may do everything. It is shown this once and kept nowhere:", "", `    ${token}`, "", "  Next, in another terminal: `reelpost login`, and `reelpost deploy` in the folder of a worker.", "  CI jobs, wrangler and the cloudflare SDK take it from the environment:", "", `    export CLOUDFLARE_BASE_URL=${api ?? url}`, `    export CLOUDFLARE_API_BASE_URL=${api ?? url}`, `    export CLOUDFLARE_API_TOKEN=${token}`, `    export CLOUDFLARE_ACCOUNT_ID=${account?.id ?? ""}`);
   }
   return [...lines, ""];
 }

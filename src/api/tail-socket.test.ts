@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
@@ -204,4 +205,16 @@ test("at the end of the server readers are told to go; nobody new comes", async 
   client.socket.end(masked(OPCODE.close, Buffer.from([3, 233])));
   await left;
   assert.equal((await rawClient(t, port)).status, 503);
+});
+
+test("who says goodbye and goes on talking is left", { timeout: 10_000 }, async (t) => {
+  const { port, left } = await open(t);
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {}).resume();
+  socket.write(`GET ${tailPath(ID)} HTTP/1.1\r\nHost: x\r\n${Object.entries(HANDSHAKE).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`);
+  await once(socket, "data");
+  socket.write(masked(OPCODE.close, Buffer.from([3, 232])));
+  const talking = setInterval(() => socket.write(masked(OPCODE.ping, "")), 50);
+  t.after(() => (clearInterval(talking), socket.destroy()));
+  await left;
 });

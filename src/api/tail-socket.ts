@@ -86,13 +86,16 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
 
   const send = (frame: Buffer): boolean => socket.writable && socket.write(frame);
 
+  /** One that does not go by itself is not waited for, whatever it still says. */
+  const goSoon = () => setTimeout(() => socket.destroy(), HANDSHAKE_MS).unref();
+
   function close(code: number, reason: string) {
     if (closing) return;
     closing = true;
     if (!begun) return;
     send(encodeClose(code, reason));
-    // The other end answers with a close of its own (7.1.2); one that does not is not waited for.
-    setTimeout(() => socket.destroy(), HANDSHAKE_MS).unref();
+    // The other end answers with a close of its own (7.1.2).
+    goSoon();
   }
 
   function receive(chunk: Buffer) {
@@ -104,6 +107,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
           if (!closing) send(encodeClose(event.code ?? CLOSE.normal));
           closing = true;
           socket.end();
+          goSoon();
         } else if (event.kind === "ping" && !closing && !socket.writableNeedDrain) {
           // 5.5.3 asks for an answer to the last ping only: those that come while the line is full are passed over.
           send(encodeFrame(OPCODE.pong, event.payload));

@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+
+/** The relaxed canonical forms of DKIM (RFC 6376 3.4), which ARC shares (RFC 8617 4.1). */
+
+/** A header field, its line ends included or not, as `name:value` without a line end (3.4.2). */
+export function relaxedField(field: string): string {
+  const colon = field.indexOf(":");
+  const value = field.slice(colon + 1).replace(/\r?\n/g, "").replace(/[ \t]+/g, " ");
+  return `${field.slice(0, colon).replace(/[ \t\r\n]+/g, "").toLowerCase()}:${value.replace(/^ | $/g, "")}`;
+}
+
+export interface BodyHash {
+  push(chunk: Uint8Array): void;
+  /** SHA-256 as base64, once. */
+  digest(): string;
+}
+
+/**
+ * SHA-256 over the relaxed body (3.4.4) in one pass: white space at line ends goes, inside lines it becomes one space, empty lines at the end
+ * go. What may still turn out to be such an end is counted, not kept, so memory does not grow with it.
+ */
+export function createBodyHash(): BodyHash {
+  const hash = createHash("sha256");
+  let breaks = 0;
+  let space = false;
+  let cr = false;
+  let empty = true;
+
+  function emit(bytes: Uint8Array, end: number) {
+    if (end === 0) return;
+    for (; breaks > 0; breaks -= Math.min(breaks, MANY)) hash.update(breaks >= MANY ? MANY_BREAKS : "\r\n".repeat(breaks));
+    hash.update(end === bytes.length ? bytes : bytes.subarray(0, end));
+    empty = false;
+  }
+
+  function take(chunk: Uint8Array, last: boolean) {
+    let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    if (cr) bytes = Buffer.concat([CR_BYTE, bytes]);
+    cr = !last && bytes.at(-1) === CR;
+    if (cr) bytes = bytes.subarray(0, -1);
+    if (space && bytes.length > 0) bytes = Buffer.concat([SPACE_BYTE, bytes]);
+    if (bytes.length > 0) space = false;
+    const text = bytes.toString("latin1");
+    if (/\t|  | \r\n/.test(text)) bytes = Buffer.from(text.replace(/[ \t]+/g, " ").replaceAll(" \r\n", "\r\n"), "latin1");
+    let end = bytes.length;
+    if (end > 0 && bytes[end - 1] === SPACE) {
+      space = true;
+      end--;
+    }
+    let following = 0;
+    while (end >= 2 && bytes[end - 1] === LF && bytes[end - 2] === CR) {
+      end -= 2;
+      following++;
+    }
+    emit(bytes, end);
+    breaks += following;
+  }
+
+  return {
+    push: (chunk) => take(chunk, false),
+    digest() {
+      if (cr) take(Buffer.alloc(0), true);
+      // A body that is not empty ends in one line end.
+      if (!empty) hash.update("\r\n");
+      return hash.digest("base64");
+    },
+  };
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
+const SPACE = 0x20;
+const CR_BYTE = Buffer.from([CR]);
+const SPACE_BYTE = Buffer.from([SPACE]);
+const MANY = 16 * 1024;
+const MANY_BREAKS = Buffer.from("\r\n".repeat(MANY));

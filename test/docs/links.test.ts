@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+
+const root = join(import.meta.dirname, "..", "..");
+const pages = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], { cwd: root, exclude: (path) => path.includes("node_modules") }).sort();
+const read = (page: string) => readFileSync(join(root, page), "utf8").replace(/^```[^]*?^```/gm, "");
+
+/** As hosts of repositories make them of headings. */
+const anchorsOf = (page: string) => [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-"));
+
+test("every link between pages leads somewhere", () => {
+  const broken = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!).filter((link) => !/^[a-z]+:/.test(link) && !leads(page, link)).map((link) => `${page}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+function leads(page: string, link: string): boolean {
+  const [path, anchor] = link.split("#") as [string, string?];
+  const target = path === "" ? page : join(dirname(page), path);
+  return existsSync(join(root, target)) && (anchor === undefined || anchorsOf(target).includes(anchor));
+}
+
+test("every page of docs/ is in its table of contents", () => {
+  const contents = read("docs/README.md");
+  assert.deepEqual(pages.filter((page) => page.startsWith("docs/") && page !== "docs/README.md" && !contents.includes(`(${page.slice("docs/".length)})`)), []);
+});

@@ -1,5 +1,7 @@
 import type { Clock, Ids } from "../kernel/index.ts";
 import { createVersions, type Db, type Events } from "../store/index.ts";
+import type { ServedZones } from "./dns/served.ts";
+import { createServedZones } from "./dns/served-zones.ts";
 import { RECORDS_CHANGED } from "./records/change.ts";
 import { createRecords, type Records } from "./records/records.ts";
 import type { ZoneStatus } from "./types.ts";
@@ -20,6 +22,8 @@ export interface ZonesOptions {
 
 export interface Zones extends ZoneList {
   records: Records;
+  /** For startDnsServer. */
+  served: ServedZones;
   /** The account of a zone, or undefined when there is no such zone. Answered from memory as a rule. */
   zoneAccount(zone: string): Promise<string | undefined>;
   close(): void;
@@ -30,6 +34,7 @@ export function createZones({ db, clock, ids, events, nameServers, firstStatus =
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
   return {
     ...list,
+    served: createServedZones({ db, version: versions.of }),
     records: createRecords({ db, clock, ids, versions, quota: recordQuota }),
     zoneAccount: account,
     close() {

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Migration } from "../store/index.ts";
+import { reversed } from "./records/records-table.ts";
 
 export const zonesMigrations: Migration[] = [
   {
@@ -76,6 +77,19 @@ export const zonesMigrations: Migration[] = [
         .addColumn("records", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("dns_record_counts_key", ["zone_id", "type"])
         .execute();
+    },
+  },
+  {
+    name: "zones-003-reversed-names",
+    async up(db, types) {
+      await db.schema.alterTable("dns_records").addColumn("reversed", sql.raw(types.keyText), (column) => column.notNull().defaultTo("")).execute();
+      for (let after = ""; ; ) {
+        const rows: { id: string; name: string }[] = await db.selectFrom("dns_records").select(["id", "name"]).where("id", ">", after).orderBy("id").limit(1000).execute();
+        for (const { id, name } of rows) await db.updateTable("dns_records").set({ reversed: reversed(name) }).where("id", "=", id).execute();
+        if (rows.length === 0) break;
+        after = rows.at(-1)!.id;
+      }
+      await db.schema.createIndex("dns_records_reversed").on("dns_records").columns(["zone_id", "reversed"]).execute();
     },
   },
 ];

@@ -25,6 +25,8 @@ export interface ZoneTables {
     account_id: string;
     type: string;
     name: string;
+    /** The name with its labels in reverse, com.example.www: names below one another stand together in the index. */
+    reversed: string;
     /** Presentation of the data, without the priority of MX, SRV and URI. ASCII. */
     content: string;
     /** The first characters of content in lower case: what lists are sorted by. Whole contents do not fit into an index of PostgreSQL. */

@@ -49,7 +49,12 @@ export const typeWord = (word: string): string => {
   return (number !== undefined && NUMBERS.get(Number(number))) || word;
 };
 
-const NUMBERS = new Map<number, string>([
+const NUMBERS = new Map<number, RecordType | "SOA">([
   [1, "A"], [2, "NS"], [5, "CNAME"], [6, "SOA"], [12, "PTR"], [15, "MX"], [16, "TXT"], [28, "AAAA"], [29, "LOC"], [33, "SRV"], [35, "NAPTR"], [37, "CERT"],
   [43, "DS"], [44, "SSHFP"], [48, "DNSKEY"], [52, "TLSA"], [53, "SMIMEA"], [61, "OPENPGPKEY"], [64, "SVCB"], [65, "HTTPS"], [256, "URI"], [257, "CAA"],
 ]);
+
+const BY_TYPE = new Map([...NUMBERS].map(([number, type]) => [type, number]));
+
+/** The number of a type on the wire. */
+export const typeNumber = (type: RecordType | "SOA"): number => BY_TYPE.get(type)!;

@@ -19,9 +19,12 @@ export interface StartOfAuthority {
   serial: number;
 }
 
+/** Seconds. `minimum`: how long resolvers believe that something is not there (RFC 2308 4); short, so that records are seen soon after they are made. */
+export const SOA_TIMES = { ttl: 3600, refresh: 10_000, retry: 2400, expire: 604_800, minimum: 300 } as const;
+
 /** The zone's own record; times as most registries recommend them (RIPE 203). */
 export const soaLine = (zone: string, { nameServer, serial }: StartOfAuthority): string =>
-  line({ name: zone, ttl: 3600 }, "SOA", `${nameServer}. hostmaster.${zone}. ${serial} 10000 2400 604800 3600`);
+  line({ name: zone, ttl: SOA_TIMES.ttl }, "SOA", `${nameServer}. hostmaster.${zone}. ${serial} ${SOA_TIMES.refresh} ${SOA_TIMES.retry} ${SOA_TIMES.expire} ${SOA_TIMES.minimum}`);
 
 function line({ name, ttl, comment }: WritableRecord, type: string, data: string): string {
   const remark = comment?.replace(/[\r\n]+/g, " ").trim() ?? "";

@@ -9,7 +9,7 @@ export const CONTENT_KEY_LENGTH = 120;
 export const contentKey = (content: string): string => content.toLowerCase().slice(0, CONTENT_KEY_LENGTH);
 
 type Row = ZoneTables["dns_records"];
-export type RecordRow = Omit<Row, "content_key" | "comment_key" | "digest">;
+export type RecordRow = Omit<Row, "content_key" | "comment_key" | "digest" | "reversed">;
 
 /** All but what is only for sorting and searching. */
 export const RECORD_COLUMNS = [
@@ -94,10 +94,12 @@ export const recordCounts = (tables: Executor, read = through(tables)) => {
 
 export const sumOf = (counts: Map<string, number>): number => [...counts.values()].reduce((sum, records) => sum + records, 0);
 
+export const reversed = (name: string): string => name.split(".").reverse().join(".");
+
 const json = (value: object | null): string | null => (value === null || (Array.isArray(value) && value.length === 0) ? null : JSON.stringify(value));
 
 const toRow = (record: DnsRecord): Insertable<Row> & Row => ({
-  id: record.id, zone_id: record.zone, account_id: record.account, type: record.type, name: record.name,
+  id: record.id, zone_id: record.zone, account_id: record.account, type: record.type, name: record.name, reversed: reversed(record.name),
   content: record.content, content_key: contentKey(record.content), digest: digestOf(record), priority: record.priority, data: json(record.data),
   ttl: record.ttl, proxied: Number(record.proxied), private_routing: Number(record.privateRouting), settings: json(record.settings),
   comment: record.comment, comment_key: record.comment?.toLowerCase() ?? null, comment_at: record.commentAt, tags: json(record.tags), tags_at: record.tagsAt,

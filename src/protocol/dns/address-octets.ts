@@ -1,0 +1,14 @@
+import { isIPv4 } from "node:net";
+
+/** An IPv4 or IPv6 address as 4 or 16 octets. */
+export function addressOctets(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
+  // `::` stands for as many groups as are missing; an IPv4 tail for two.
+  const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (tail) => addressOctets(tail).toString("hex").replace(/^(.{4})/, "$1:"));
+  const [head = "", tail] = text.split("::");
+  const groups = (part: string) => (part === "" ? [] : part.split(":"));
+  const before = groups(head);
+  const after = tail === undefined ? [] : groups(tail);
+  const all = [...before, ...Array<string>(8 - before.length - after.length).fill("0"), ...after];
+  return Buffer.from(all.map((group) => group.padStart(4, "0")).join(""), "hex");
+}

@@ -1,0 +1,54 @@
+import { HEADER_OCTETS, type Header, MalformedMessage, readHeader, readPlainName, readRecord } from "./wire-reader.ts";
+
+/** A question to a server, with what its header and its OPT record ask for. */
+export interface Query {
+  header: Header;
+  /** See readPlainName. */
+  name: string;
+  type: number;
+  class: number;
+  /** The question as it was sent: an answer repeats it octet by octet, capital letters included. */
+  question: Buffer;
+  edns: Edns | undefined;
+  /** It is signed (RFC 8945). */
+  signed: boolean;
+}
+
+/** RFC 6891 6.1.3. */
+export interface Edns {
+  payload: number;
+  version: number;
+  /** DNSSEC OK. */
+  ok: boolean;
+}
+
+const OPT = 41;
+const TSIG = 250;
+/** A question carries OPT and a signature at most; more records only cost time. */
+const MAX_RECORDS = 16;
+
+/** Reads a message that has a header and asks (opcode QUERY). Throws MalformedMessage. */
+export function readQuery(message: Buffer, header: Header = readHeader(message)!): Query {
+  const [questions, answers, authority, additional] = header.counts;
+  // RFC 9619 4: exactly one.
+  if (questions !== 1) throw new MalformedMessage("a query asks one question");
+  if (answers + authority + additional > MAX_RECORDS) throw new MalformedMessage(`a query has at most ${MAX_RECORDS} records`);
+  const { name, end } = readPlainName(message, HEADER_OCTETS);
+  if (end + 4 > message.length) throw new MalformedMessage("the message ends within the question");
+  const query: Query = { header, name, type: message.readUInt16BE(end), class: message.readUInt16BE(end + 2), question: message.subarray(HEADER_OCTETS, end + 4), edns: undefined, signed: false };
+  let at = end + 4;
+  for (let index = 0; index < answers + authority + additional; index++) {
+    const record = readRecord(message, at);
+    at = record.end;
+    if (index < answers + authority) continue;
+    if (record.type === OPT) {
+      // RFC 6891 6.1.1: one, owned by the root.
+      if (query.edns !== undefined || record.nameEnd !== record.start + 1) throw new MalformedMessage("OPT is there twice, or not at the root");
+      query.edns = { payload: record.class, version: (record.ttl >> 16) & 255, ok: (record.ttl & 0x8000) !== 0 };
+    } else if (record.type === TSIG) {
+      query.signed = true;
+    }
+  }
+  if (at !== message.length) throw new MalformedMessage("octets are left over");
+  return query;
+}

@@ -1,0 +1,131 @@
+import type { Query } from "./query.ts";
+import { HEADER_OCTETS, type Header } from "./wire-reader.ts";
+import { createWireWriter, MessageFull, type WireWriter } from "./wire-writer.ts";
+
+/** RFC 1035 4.1.1, RFC 2136 2.2, RFC 6891 6.1.3. */
+export const RCODE = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, notAuth: 9, badVersion: 16 } as const;
+
+/** All records of one name and type. */
+export interface RecordSet {
+  name: string;
+  type: number;
+  ttl: number;
+  /** One for each record. */
+  data: readonly ((out: WireWriter) => void)[];
+}
+
+export interface Reply {
+  rcode: number;
+  authoritative: boolean;
+  answer: readonly RecordSet[];
+  authority: readonly RecordSet[];
+  /** Left out where there is no room. */
+  additional: readonly RecordSet[];
+  /** The additional records are what a delegation cannot be followed without (RFC 9471): without room for them the reply is truncated. */
+  glue?: boolean;
+  /** Why there is no better reply (RFC 8914). */
+  reason?: { code: number; text: string };
+}
+
+export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({ rcode, authoritative: false, answer: [], authority: [], additional: [], ...(reason && { reason }) });
+
+/** What we take over UDP, and send at most: no fragments (RFC 9715). */
+export const UDP_PAYLOAD = 1232;
+/** RFC 1035 4.2.1. */
+const PLAIN_PAYLOAD = 512;
+const AA = 0x0400;
+const TC = 0x0200;
+const RD = 0x0100;
+const RESPONSE = 0x8000;
+const EDE = 15;
+
+/** How long a reply over UDP may be. */
+export const udpLimit = ({ edns }: Query): number => (edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD)));
+
+/** A reply of at most `limit` octets; with TC and without records when they do not fit. */
+export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
+  const out = createWireWriter();
+  const opt = query.edns === undefined ? 0 : 11 + (reply.reason === undefined ? 0 : 6 + Buffer.byteLength(reply.reason.text));
+  const room = limit - opt;
+  out.u16(query.header.id);
+  out.u16(RESPONSE | (reply.authoritative ? AA : 0) | (query.header.flags & RD) | (reply.rcode & 15));
+  out.u16(1);
+  out.bytes(Buffer.alloc(6));
+  out.bytes(query.question);
+  out.remember(query.name, HEADER_OCTETS);
+  const start = out.length;
+  const counts = [countOf(reply.answer), countOf(reply.authority), 0];
+  const fits = writeAll(reply.answer, out, room) && writeAll(reply.authority, out, room);
+  if (fits) counts[2] = writeWhatFits(reply.additional, out, room);
+  if (!fits || (reply.glue === true && counts[2] !== countOf(reply.additional))) {
+    out.cut(start);
+    counts.fill(0);
+    out.setU16(2, RESPONSE | (reply.authoritative ? AA : 0) | TC | (query.header.flags & RD) | (reply.rcode & 15));
+  }
+  if (query.edns !== undefined) {
+    writeOpt(query.edns.ok, reply, out);
+    counts[2]!++;
+  }
+  for (const [index, count] of counts.entries()) out.setU16(6 + 2 * index, count);
+  return out.finish();
+}
+
+/** Of a message whose question cannot be read, or of an operation we do not know: the header alone. */
+export function writeBareHeader({ id, opcode, flags }: Header, rcode: number): Buffer {
+  const reply = Buffer.alloc(HEADER_OCTETS);
+  reply.writeUInt16BE(id, 0);
+  reply.writeUInt16BE(RESPONSE | (opcode << 11) | (flags & RD) | rcode, 2);
+  return reply;
+}
+
+const countOf = (sets: readonly RecordSet[]) => sets.reduce((sum, { data }) => sum + data.length, 0);
+
+function writeAll(sets: readonly RecordSet[], out: WireWriter, room: number): boolean {
+  for (const set of sets) if (!writeSet(set, out, room)) return false;
+  return true;
+}
+
+/** Whole sets only (RFC 2181 9). How many records. */
+function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, room: number): number {
+  let written = 0;
+  for (const set of sets) {
+    const before = out.length;
+    if (writeSet(set, out, room)) written += set.data.length;
+    else out.cut(before);
+  }
+  return written;
+}
+
+function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, room: number): boolean {
+  try {
+    for (const write of data) {
+      out.name(name, true);
+      out.u16(type);
+      out.u16(1);
+      out.u32(ttl);
+      out.sized(() => write(out));
+      if (out.length > room) return false;
+    }
+    return true;
+  } catch (err) {
+    if (err instanceof MessageFull) return false;
+    throw err;
+  }
+}
+
+function writeOpt(ok: boolean, { rcode, reason }: Reply, out: WireWriter): void {
+  out.u8(0);
+  out.u16(41);
+  out.u16(UDP_PAYLOAD);
+  out.u8(rcode >> 4);
+  out.u8(0);
+  out.u16(ok ? 0x8000 : 0);
+  out.sized(() => {
+    if (reason === undefined) return;
+    const text = Buffer.from(reason.text);
+    out.u16(EDE);
+    out.u16(2 + text.length);
+    out.u16(reason.code);
+    out.bytes(text);
+  });
+}

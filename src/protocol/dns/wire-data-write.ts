@@ -1,0 +1,44 @@
+import { addressOctets } from "./address-octets.ts";
+import { writeLocation } from "./location-wire.ts";
+import type { Location } from "./location.ts";
+import type { RecordData } from "./record-data.ts";
+import { layoutOf, type RecordType } from "./record-types.ts";
+import { writeParams } from "./service-params-wire.ts";
+import { createWireWriter, type WireWriter } from "./wire-writer.ts";
+
+/** Types of RFC 1035: only names in their data may be compressed (RFC 3597 4). */
+const COMPRESSED = new Set<RecordType>(["CNAME", "MX", "NS", "PTR"]);
+
+/** Data that checkData made, as octets of a message. */
+export function writeData(type: RecordType, data: RecordData, out: WireWriter): void {
+  if (type === "LOC") return writeLocation(data as unknown as Location, out);
+  const compress = COMPRESSED.has(type);
+  for (const [field, kind] of layoutOf(type)) {
+    const value = data[field]!;
+    switch (kind) {
+      case "u8": out.u8(value as number); break;
+      case "u16": out.u16(value as number); break;
+      case "ipv4": case "ipv6": out.bytes(addressOctets(value as string)); break;
+      case "host": case "hostOrRoot": out.name(value as string, compress); break;
+      case "string": case "tag": writeString(value as string, out); break;
+      case "text": out.bytes(Buffer.from(value as string, "latin1")); break;
+      case "hex": out.bytes(Buffer.from(value as string, "hex")); break;
+      case "base64": out.bytes(Buffer.from(value as string, "base64")); break;
+      case "strings": for (const string of value as string[]) writeString(string, out); break;
+      case "params": writeParams(value as string, out); break;
+      case "location": break;
+    }
+  }
+}
+
+/** Data on its own, without compression. */
+export function dataToWire(type: RecordType, data: RecordData): Buffer {
+  const out = createWireWriter();
+  writeData(type, data, out);
+  return out.finish();
+}
+
+function writeString(octets: string, out: WireWriter): void {
+  out.u8(octets.length);
+  out.bytes(Buffer.from(octets, "latin1"));
+}

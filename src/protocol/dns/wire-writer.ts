@@ -1,0 +1,103 @@
+/** Octets of a message, in order, with names compressed (RFC 1035 4.1.4). */
+export interface WireWriter {
+  /** So far. */
+  readonly length: number;
+  u8(value: number): void;
+  u16(value: number): void;
+  u32(value: number): void;
+  bytes(octets: Uint8Array): void;
+  /** A normal name without its last dot; "" and "." are the root. `compress` only where every reader knows the type (RFC 3597 4). */
+  name(name: string, compress: boolean): void;
+  /** Takes `name` as written at `offset`, for those that follow to point at. */
+  remember(name: string, offset: number): void;
+  /** Writes what `write` does behind its length in two octets. */
+  sized(write: () => void): void;
+  setU16(offset: number, value: number): void;
+  /** Forgets everything from `length` on. */
+  cut(length: number): void;
+  finish(): Buffer;
+}
+
+/** RFC 1035 4.1.4: a pointer has 14 bits. */
+const MAX_POINTER = 0x3fff;
+/** Of any message: its length over TCP has two octets. */
+export const MAX_MESSAGE = 65_535;
+
+export class MessageFull extends Error {
+  override readonly name = "MessageFull";
+}
+
+/** Its methods throw MessageFull when the message grows beyond MAX_MESSAGE. */
+export function createWireWriter(): WireWriter {
+  let buffer = Buffer.allocUnsafe(1024);
+  let length = 0;
+  const names = new Map<string, number>();
+
+  function room(octets: number): number {
+    const at = length;
+    length += octets;
+    if (length > MAX_MESSAGE) throw new MessageFull(`a DNS message holds at most ${MAX_MESSAGE} octets`);
+    if (length > buffer.length) buffer = Buffer.concat([buffer.subarray(0, at)], Math.min(MAX_MESSAGE, Math.max(2 * buffer.length, length)));
+    return at;
+  }
+
+  const writer: WireWriter = {
+    get length() {
+      return length;
+    },
+    u8(value) {
+      const at = room(1);
+      buffer.writeUInt8(value, at);
+    },
+    u16(value) {
+      const at = room(2);
+      buffer.writeUInt16BE(value, at);
+    },
+    u32(value) {
+      const at = room(4);
+      buffer.writeUInt32BE(value, at);
+    },
+    bytes(octets) {
+      const at = room(octets.length);
+      buffer.set(octets, at);
+    },
+    name(name, compress) {
+      let rest = name === "." ? "" : name;
+      while (rest !== "") {
+        const known = names.get(rest);
+        if (compress && known !== undefined) return writer.u16(0xc000 | known);
+        if (length <= MAX_POINTER && known === undefined) names.set(rest, length);
+        const dot = rest.indexOf(".");
+        const label = dot === -1 ? rest : rest.slice(0, dot);
+        const at = room(1 + label.length);
+        buffer[at] = label.length;
+        buffer.write(label, at + 1, "latin1");
+        rest = dot === -1 ? "" : rest.slice(dot + 1);
+      }
+      const end = room(1);
+      buffer[end] = 0;
+    },
+    remember(name, offset) {
+      let at = offset;
+      for (let rest = name; rest !== "" && at <= MAX_POINTER; ) {
+        names.set(rest, at);
+        // Its labels may be written otherwise there, but each is as long as the octet before it says.
+        at += 1 + buffer[at]!;
+        const dot = rest.indexOf(".");
+        rest = dot === -1 ? "" : rest.slice(dot + 1);
+      }
+    },
+    sized(write) {
+      const at = room(2);
+      write();
+      buffer.writeUInt16BE(length - at - 2, at);
+    },
+    setU16: (offset, value) => void buffer.writeUInt16BE(value, offset),
+    cut(to) {
+      length = to;
+      for (const [name, offset] of names) if (offset >= to) names.delete(name);
+    },
+    finish: () => buffer.subarray(0, length),
+  };
+  return writer;
+}

@@ -1,0 +1,35 @@
+import { isWithin, type RecordSet } from "../../protocol/dns/index.ts";
+import { findPlace, nodeOf, type Node, type NodeSet, recordSet } from "./nodes.ts";
+import type { ServedZone, ServedZones } from "./served.ts";
+
+/** Types whose reader will ask for the addresses of the target next (RFC 1035 3.3, RFC 2782, RFC 9460 4.1). */
+const POINTING = new Set(["MX", "NS", "SRV", "HTTPS", "SVCB"]);
+/** Hosts whose addresses are added. */
+const MAX_TARGETS = 16;
+
+const targetsWithin = ({ data }: NodeSet, zone: string): string[] =>
+  [...new Set(data.map(({ target }) => target as string))].filter((target) => target !== "." && isWithin(target, zone)).slice(0, MAX_TARGETS);
+
+const addresses = (name: string, node: Node): RecordSet[] => (["A", "AAAA"] as const).flatMap((type) => {
+  const set = node.get(type);
+  return set === undefined ? [] : [recordSet(name, set)];
+});
+
+/** The addresses of the hosts that a set points to, where this zone knows them for certain. */
+export async function additionalFor(zones: ServedZones, zone: ServedZone, set: NodeSet): Promise<RecordSet[]> {
+  if (!POINTING.has(set.type)) return [];
+  const found: RecordSet[] = [];
+  for (const target of targetsWithin(set, zone.name)) {
+    const place = await findPlace(zones, zone, target);
+    if (place.kind === "here") found.push(...addresses(target, place.node));
+  }
+  return found;
+}
+
+/** The addresses of a delegation's name servers, also of those below the cut (RFC 9471). */
+export async function glueFor(zones: ServedZones, zone: ServedZone, servers: NodeSet): Promise<RecordSet[]> {
+  const targets = targetsWithin(servers, zone.name);
+  if (targets.length === 0) return [];
+  const records = Map.groupBy(await zones.records(zone, targets), ({ name }) => name);
+  return targets.flatMap((target) => addresses(target, nodeOf(records.get(target) ?? [])));
+}

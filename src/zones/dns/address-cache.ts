@@ -1,0 +1,52 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { AddressType, LookUpAddresses } from "./flatten.ts";
+
+interface Found {
+  addresses: string[];
+  /** Seconds that are left. */
+  ttl: number;
+}
+
+const TIMEOUT_MS = 2000;
+/** Questions to the outside at the same time: each is one that a stranger caused. */
+const MAX_WAITING = 50;
+const MAX_KEPT = 1000;
+/** Bounds of what a stranger's server says, in seconds. */
+const [MIN_TTL, MAX_TTL] = [30, 3600];
+
+/** Looks each host up once for as long as its TTL says; who asks meanwhile waits for the same answer. Failures are asked again. */
+export function createAddressCache({ clock, lookUp, timeoutMs = TIMEOUT_MS }: { clock: Clock; lookUp: LookUpAddresses; timeoutMs?: number }) {
+  const kept = new Map<string, { until: number; addresses: string[] }>();
+  const waiting = new Map<string, Promise<{ until: number; addresses: string[] }>>();
+
+  async function ask(key: string, host: string, type: AddressType) {
+    const found = await withTimeout((signal) => lookUp(host, type, signal));
+    const ttl = Math.min(MAX_TTL, Math.max(MIN_TTL, Math.min(...found.map((one) => one.ttl), MAX_TTL)));
+    const entry = { until: clock.now() + 1000 * (found.length === 0 ? MIN_TTL : ttl), addresses: found.map(({ address }) => address) };
+    kept.delete(key);
+    if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
+    kept.set(key, entry);
+    return entry;
+  }
+
+  // Whoever looks up may not heed the signal.
+  function withTimeout<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    return Promise.race([work(signal), new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }))]);
+  }
+
+  return async (host: string, type: AddressType): Promise<Found> => {
+    const key = `${type} ${host}`;
+    let entry = kept.get(key);
+    if (entry === undefined || entry.until <= clock.now()) {
+      let asked = waiting.get(key);
+      if (asked === undefined) {
+        if (waiting.size >= MAX_WAITING) throw new Error("too many names are being looked up");
+        asked = ask(key, host, type).finally(() => waiting.delete(key));
+        waiting.set(key, asked);
+      }
+      entry = await asked;
+    }
+    return { addresses: entry.addresses, ttl: Math.max(1, Math.ceil((entry.until - clock.now()) / 1000)) };
+  };
+}

@@ -1,0 +1,83 @@
+import { bareReply, isWithin, RCODE, type RecordSet, type Reply, SOA_TIMES, typeNumber } from "../../protocol/dns/index.ts";
+import { additionalFor, glueFor } from "./additional.ts";
+import type { Flatten } from "./flatten.ts";
+import { findPlace, type Node, type NodeSet, recordSet } from "./nodes.ts";
+import type { ServedZone, ServedZones } from "./served.ts";
+import { anySet, apexNode, soaSet } from "./synthesised.ts";
+
+export interface AnswerParts {
+  zones: ServedZones;
+  flatten: Flatten;
+}
+
+const ANY = 255;
+const DS = typeNumber("DS");
+const CNAME = typeNumber("CNAME");
+const SOA = typeNumber("SOA");
+const ADDRESS_TYPES = new Map([[typeNumber("A"), "A"], [typeNumber("AAAA"), "AAAA"]] as const);
+/** Of one answer, within the zone. Loops end here too. */
+const MAX_CHAIN = 10;
+
+/** The answer to a question of class IN, as RFC 1034 4.3.2 has it. */
+export async function answerQuestion(parts: AnswerParts, name: string, type: number): Promise<Reply> {
+  const zone = await zoneFor(parts.zones, name, type);
+  if (zone === undefined) return bareReply(RCODE.refused);
+  const chain: RecordSet[] = [];
+  const seen = new Set<string>();
+  for (let current = name; ; ) {
+    seen.add(current);
+    const step = await answerAt(parts, zone, current, type);
+    if (!("alias" in step)) return { ...step, authoritative: step.authoritative || chain.length > 0, answer: [...chain, ...step.answer] };
+    chain.push(step.alias);
+    const ours = isWithin(step.target, zone.name) && (await parts.zones.find(step.target))?.id === zone.id;
+    if (!ours || seen.has(step.target) || chain.length >= MAX_CHAIN) return { ...bareReply(RCODE.noError), authoritative: true, answer: chain };
+    current = step.target;
+  }
+}
+
+/** DS belongs to the parent (RFC 4035 3.1.4.1), where that is served here as well. */
+async function zoneFor(zones: ServedZones, name: string, type: number): Promise<ServedZone | undefined> {
+  const zone = await zones.find(name);
+  if (zone === undefined || type !== DS || name !== zone.name || !name.includes(".")) return zone;
+  return (await zones.find(name.slice(name.indexOf(".") + 1))) ?? zone;
+}
+
+type Step = Reply | { alias: RecordSet; target: string };
+
+async function answerAt(parts: AnswerParts, zone: ServedZone, name: string, type: number): Promise<Step> {
+  const { zones, flatten } = parts;
+  const place = await findPlace(zones, zone, name);
+  if (place.kind === "absent") return negative(zone, RCODE.nxDomain);
+  if (place.kind === "delegated" && !(type === DS && place.cut === name)) return referral(zones, zone, place.cut, place.node.get("NS")!);
+  const apex = name === zone.name;
+  const node = apex ? apexNode(zone, place.node) : place.node;
+  if (apex && type === SOA) return found([soaSet(zone)]);
+  if (type === ANY) return apex || node.size > 0 ? found([anySet(name)]) : negative(zone, RCODE.noError);
+  const alias = node.get("CNAME");
+  // A CNAME beside SOA and NS cannot be told as one (RFC 1034 3.6.2): whoever asks sees the addresses it leads to.
+  if (alias !== undefined && (apex || alias.flatten)) {
+    const address = ADDRESS_TYPES.get(type);
+    if (address !== undefined) return flatten(name, alias, address, () => negative(zone, RCODE.noError));
+    if (type === CNAME) return negative(zone, RCODE.noError);
+  } else if (alias !== undefined && type !== CNAME) {
+    return { alias: recordSet(name, alias), target: alias.data[0]!.target as string };
+  }
+  const set = setOf(node, type);
+  return set === undefined ? negative(zone, RCODE.noError) : found([recordSet(name, set)], await additionalFor(zones, zone, set));
+}
+
+function setOf(node: Node, type: number): NodeSet | undefined {
+  for (const set of node.values()) if (typeNumber(set.type) === type) return set;
+  return undefined;
+}
+
+const found = (answer: RecordSet[], additional: RecordSet[] = []): Reply => ({ rcode: RCODE.noError, authoritative: true, answer, authority: [], additional });
+
+/** RFC 2308 3: resolvers keep it for the smaller of the SOA's TTL and its last number. */
+const negative = (zone: ServedZone, rcode: number): Reply => ({
+  rcode, authoritative: true, answer: [], authority: [soaSet(zone, Math.min(SOA_TIMES.ttl, SOA_TIMES.minimum))], additional: [],
+});
+
+async function referral(zones: ServedZones, zone: ServedZone, cut: string, servers: NodeSet): Promise<Reply> {
+  return { ...bareReply(RCODE.noError), authority: [recordSet(cut, servers)], additional: await glueFor(zones, zone, servers), glue: true };
+}

@@ -1,0 +1,61 @@
+import type { Clock } from "../../kernel/index.ts";
+import { bareReply, RCODE, type Reply } from "../../protocol/dns/index.ts";
+import { createAddressCache } from "./address-cache.ts";
+import { findPlace, type NodeSet, recordSet } from "./nodes.ts";
+import type { ServedZones } from "./served.ts";
+
+export type AddressType = "A" | "AAAA";
+
+/** Looks a host up in the world's DNS. An empty list: it has no such address. Rejects when that cannot be known. */
+export type LookUpAddresses = (host: string, type: AddressType, signal: AbortSignal) => Promise<{ address: string; ttl: number }[]>;
+
+/** A CNAME answered as the addresses it leads to; `none` makes the answer when there are none. */
+export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
+
+export interface FlattenParts {
+  zones: ServedZones;
+  clock: Clock;
+  /** Without it, a CNAME at a zone's own name must lead to a name that is served here. */
+  lookUp?: LookUpAddresses | undefined;
+}
+
+const MAX_CHAIN = 8;
+
+export function createFlatten({ zones, clock, lookUp }: FlattenParts): Flatten {
+  const cache = lookUp && createAddressCache({ clock, lookUp });
+
+  // Not an empty answer: resolvers would keep that, and senders take the domain for one without a web site (RFC 8914 4.1).
+  const cannot = (text: string): Reply => bareReply(RCODE.servFail, { code: 0, text });
+
+  async function outside(name: string, host: string, alias: NodeSet, type: AddressType, none: () => Reply): Promise<Reply> {
+    if (cache === undefined) return cannot(`The CNAME at ${name} leads to ${host}, which is not served here, and no resolver is set that could look it up.`);
+    try {
+      const { addresses, ttl } = await cache(host, type);
+      if (addresses.length === 0) return none();
+      return addressReply(name, { type, ttl: Math.min(alias.ttl, ttl), data: addresses.map((address) => ({ address })), flatten: false });
+    } catch {
+      return cannot(`${host}, where the CNAME at ${name} leads to, could not be looked up.`);
+    }
+  }
+
+  return async (name, alias, type, none) => {
+    let target = alias.data[0]!.target as string;
+    let ttl = alias.ttl;
+    for (let hop = 0; hop < MAX_CHAIN; hop++) {
+      const owner = await zones.find(target);
+      if (owner === undefined) return outside(name, target, { ...alias, ttl }, type, none);
+      const place = await findPlace(zones, owner, target);
+      if (place.kind === "delegated") return outside(name, target, { ...alias, ttl }, type, none);
+      if (place.kind === "absent") return none();
+      const set = place.node.get(type);
+      if (set !== undefined) return addressReply(name, { ...set, ttl: Math.min(ttl, set.ttl) });
+      const next = place.node.get("CNAME");
+      if (next === undefined) return none();
+      target = next.data[0]!.target as string;
+      ttl = Math.min(ttl, next.ttl);
+    }
+    return cannot(`The CNAME at ${name} leads in a circle, or too far.`);
+  };
+}
+
+const addressReply = (name: string, set: NodeSet): Reply => ({ ...bareReply(RCODE.noError), authoritative: true, answer: [recordSet(name, set)] });

@@ -1,0 +1,58 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import { bareReply, type Header, MalformedMessage, MAX_MESSAGE, type Query, RCODE, readHeader, readQuery, type Reply, udpLimit, writeBareHeader, writeReply } from "../../protocol/dns/index.ts";
+
+/** The octets of a reply; undefined where none is due. Never rejects. */
+export type Respond = (message: Buffer, over: "udp" | "tcp") => Promise<Buffer | undefined>;
+
+const IN = 1;
+const QUERY = 0;
+const OPT = 41;
+/** TKEY, TSIG and the transfers (RFC 5936, 1995), and two that nobody uses any more (RFC 1035 3.2.3). */
+const META_TYPES = new Set([249, 250, 251, 252, 253, 254]);
+/** A database that fails, fails for every query: one line in ten seconds tells it. */
+const LOG_EVERY_MS = 10_000;
+
+export function createRespond({ answer, clock, log }: { answer: (name: string, type: number) => Promise<Reply>; clock: Clock; log: Log }): Respond {
+  let lastLogged = -Infinity;
+
+  return async (message, over) => {
+    const header = readHeader(message);
+    // An answer to an answer would go back and forth forever.
+    if (header === undefined || header.response) return undefined;
+    if (header.opcode !== QUERY) return writeBareHeader(header, RCODE.notImp);
+    const query = read(message, header);
+    if (query === undefined) return writeBareHeader(header, RCODE.formErr);
+    try {
+      return writeReply(query, await replyTo(query), over === "udp" ? udpLimit(query) : MAX_MESSAGE);
+    } catch (err) {
+      tell(err, query);
+      return writeReply(query, bareReply(RCODE.servFail), udpLimit(query));
+    }
+  };
+
+  async function replyTo(query: Query): Promise<Reply> {
+    // RFC 6891 6.1.3: we speak version 0.
+    if (query.edns !== undefined && query.edns.version !== 0) return bareReply(RCODE.badVersion);
+    // RFC 8945 5.2.1: there is no key that we know.
+    if (query.signed) return bareReply(RCODE.notAuth);
+    if (query.type === OPT) return bareReply(RCODE.formErr);
+    // Also version.bind and its like, of class CH: nobody's business.
+    if (query.class !== IN || META_TYPES.has(query.type)) return bareReply(RCODE.refused);
+    return answer(query.name, query.type);
+  }
+
+  function tell(err: unknown, { name, type }: Query) {
+    if (clock.now() - lastLogged < LOG_EVERY_MS) return;
+    lastLogged = clock.now();
+    log.error({ err, name, type }, "dns: a query could not be answered");
+  }
+}
+
+function read(message: Buffer, header: Header): Query | undefined {
+  try {
+    return readQuery(message, header);
+  } catch (err) {
+    if (err instanceof MalformedMessage) return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,36 @@
+import { ancestors, type RecordType } from "../../protocol/dns/index.ts";
+import type { Db } from "../../store/index.ts";
+import { dataOf } from "../records/content.ts";
+import { createServedReads, isFlattened, type ServedRow } from "./served-table.ts";
+import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
+
+export interface ServedZonesParts {
+  db: Db;
+  /** Of a zone's records; see Records.version. */
+  version(zone: string): number | undefined;
+}
+
+/** Zones of the database. Those whose records are kept elsewhere ("partial") are not served. */
+export function createServedZones({ db, version }: ServedZonesParts): ServedZones {
+  const reads = createServedReads(db);
+  return {
+    version,
+    async find(name) {
+      const rows = await reads.zones([name, ...ancestors(name)]);
+      const nearest = rows.sort((a, b) => b.name.length - a.name.length)[0];
+      return nearest === undefined || nearest.type !== "full" ? undefined : zoneOf(nearest);
+    },
+    records: async (zone, names) => (await reads.records(zone.id, names)).map(toServed),
+    occupied: (zone, name) => reads.occupied(zone.id, name),
+  };
+}
+
+function zoneOf({ id, name, serial, name_servers, vanity_name_servers }: { id: string; name: string; serial: number; name_servers: string; vanity_name_servers: string }): ServedZone {
+  const vanity = JSON.parse(vanity_name_servers) as string[];
+  return { id, name, serial, nameServers: vanity.length > 0 ? vanity : (JSON.parse(name_servers) as string[]) };
+}
+
+function toServed({ type, name, content, priority, ttl, settings }: ServedRow): ServedRecord {
+  const known = type as RecordType;
+  return { name, type: known, ttl, data: dataOf({ type: known, content, priority }), flatten: isFlattened(settings) };
+}

@@ -1,0 +1,67 @@
+import type { Socket } from "node:dgram";
+import type { AddressInfo } from "node:net";
+import { type Clock, type Log, systemClock } from "../../kernel/index.ts";
+import { answerQuestion } from "./answer.ts";
+import { createCachedZones } from "./cached-zones.ts";
+import { createFlatten, type LookUpAddresses } from "./flatten.ts";
+import { createRateLimit, type RateLimit, type Verdict } from "./rate-limit.ts";
+import { createRespond } from "./respond.ts";
+import type { ServedZones } from "./served.ts";
+import { listenTcp, type TcpBounds, type TcpListener } from "./tcp.ts";
+import { listenUdp } from "./udp.ts";
+
+export interface DnsServerOptions {
+  zones: ServedZones;
+  log: Log;
+  clock?: Clock;
+  /** Addresses to listen at, each over UDP and TCP. Name them one by one where a machine has several: an answer must leave from where it was asked. */
+  hosts: readonly string[];
+  /** 0: any free one, the same for all. */
+  port: number;
+  /** Default 200 a second. Null: no limit. */
+  rateLimit?: RateLimit | null;
+  tcp?: TcpBounds;
+  /** For a CNAME at a zone's own name that leads outside. */
+  lookUp?: LookUpAddresses;
+}
+
+export interface DnsServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const DEFAULT_RATE: RateLimit = { perSecond: 200 };
+/** Somebody may have the UDP port whose TCP port was free. */
+const ATTEMPTS = 10;
+
+/**
+ * An authoritative name server: answers for the zones it is given, refuses everything else, and asks nobody for its clients.
+ * RFC 1034, 1035, 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no transfers. Rejects when a port is taken.
+ */
+export async function startDnsServer({ zones, log, clock = systemClock, hosts, port, rateLimit = DEFAULT_RATE, tcp, lookUp }: DnsServerOptions): Promise<DnsServer> {
+  const cached = createCachedZones(zones, clock);
+  const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
+  const respond = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
+  const limit: (address: string) => Verdict = rateLimit === null ? () => "answer" : createRateLimit(rateLimit, clock);
+
+  for (let attempt = 1; ; attempt++) {
+    const open: { close(): Promise<void> }[] = [];
+    let chosen = port;
+    try {
+      for (const host of hosts) {
+        const listener: TcpListener = await listenTcp({ respond, log, bounds: tcp }, host, chosen);
+        open.push(listener);
+        chosen = (listener.server.address() as AddressInfo).port;
+        open.push(closable(await listenUdp({ respond, log, limit }, host, chosen)));
+      }
+      return { port: chosen, close: () => closeAll(open) };
+    } catch (err) {
+      await closeAll(open);
+      if (port !== 0 || attempt >= ATTEMPTS || (err as NodeJS.ErrnoException).code !== "EADDRINUSE") throw err;
+    }
+  }
+}
+
+const closable = (socket: Socket) => ({ close: () => new Promise<void>((resolve) => socket.close(() => resolve())) });
+
+const closeAll = async (open: { close(): Promise<void> }[]): Promise<void> => void (await Promise.all(open.map((one) => one.close())));

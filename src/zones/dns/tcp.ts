@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Log } from "../../kernel/index.ts";
+import { networkOf } from "./rate-limit.ts";
+import type { Respond } from "./respond.ts";
+
+export interface TcpBounds {
+  /** Connections in all; a new one ends the one that was silent longest. */
+  connections?: number;
+  /** Connections of one network (IPv4 /24, IPv6 /56). */
+  perNetwork?: number;
+  /** RFC 7766 6.2.3: how long a connection may be silent, and how long a message may take to arrive. */
+  idleMs?: number;
+}
+
+/** A query has a name of 255 octets and an OPT record: what is longer is no query. */
+const MAX_QUERY = 4096;
+/** Queries of one connection that are being answered (RFC 7766 6.2.1.1): no more is read until one is done. */
+const MAX_PIPELINED = 32;
+/** Octets of answers that a client does not fetch. */
+const MAX_UNSENT = 256 * 1024;
+
+export interface TcpListener {
+  server: Server;
+  close(): Promise<void>;
+}
+
+export async function listenTcp({ respond, log, bounds = {} }: { respond: Respond; log: Log; bounds?: TcpBounds | undefined }, host: string, port: number): Promise<TcpListener> {
+  const { connections = 300, perNetwork = 50, idleMs = 10_000 } = bounds;
+  // Those heard of longest ago come first.
+  const open = new Map<Socket, string>();
+
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    const network = socket.remoteAddress === undefined ? "" : networkOf(socket.remoteAddress);
+    if (network === "" || countOf(network) >= perNetwork) return socket.destroy();
+    if (open.size >= connections) open.keys().next().value!.destroy();
+    open.set(socket, network);
+    socket.on("close", () => open.delete(socket));
+    socket.on("error", () => socket.destroy());
+    converse(socket, { respond, idleMs, heard: () => void (open.delete(socket) && open.set(socket, network)) });
+  });
+  const countOf = (network: string) => {
+    let count = 0;
+    for (const other of open.values()) if (other === network) count++;
+    return count;
+  };
+
+  server.listen(port, host);
+  await once(server, "listening");
+  server.on("error", (err) => log.warn({ err }, "dns: TCP listener"));
+  return {
+    server,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of open.keys()) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** Messages with their length in front (RFC 1035 4.2.2), answered as they get ready. */
+function converse(socket: Socket, { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void }): void {
+  let buffered: Buffer = Buffer.alloc(0);
+  let pending = 0;
+  let ended = false;
+  // Only whole queries keep a connection: octets that trickle in do not.
+  const timer = setTimeout(() => socket.destroy(), idleMs).unref();
+  socket.on("close", () => clearTimeout(timer));
+
+  async function serve(message: Buffer) {
+    pending++;
+    try {
+      const reply = await respond(message, "tcp");
+      // No question was asked, so no answer is due: who sends that is no resolver.
+      if (reply === undefined) return socket.destroy();
+      if (socket.destroyed) return;
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(reply.length);
+      socket.write(Buffer.concat([length, reply]));
+      if (socket.writableLength > MAX_UNSENT) socket.destroy();
+    } finally {
+      pending--;
+      if (socket.isPaused() && !socket.destroyed) socket.resume();
+      take();
+    }
+  }
+
+  function take() {
+    while (pending < MAX_PIPELINED && buffered.length >= 2 && !socket.destroyed) {
+      const length = buffered.readUInt16BE(0);
+      if (length < 12 || length > MAX_QUERY) return socket.destroy();
+      if (buffered.length < 2 + length) break;
+      const message = buffered.subarray(2, 2 + length);
+      buffered = buffered.subarray(2 + length);
+      timer.refresh();
+      heard();
+      void serve(message).catch(() => socket.destroy());
+    }
+    if (pending >= MAX_PIPELINED) socket.pause();
+    if (ended && pending === 0) socket.end();
+  }
+
+  socket.on("data", (chunk: Buffer) => {
+    buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
+    take();
+  });
+  // Whoever has said all may still wait for answers.
+  socket.on("end", () => {
+    ended = true;
+    take();
+  });
+}

@@ -1,0 +1,57 @@
+import { createSocket, type Socket } from "node:dgram";
+import { isIPv6 } from "node:net";
+import { once } from "node:events";
+import type { Log } from "../../kernel/index.ts";
+import type { Verdict } from "./rate-limit.ts";
+import type { Respond } from "./respond.ts";
+
+export interface UdpParts {
+  respond: Respond;
+  log: Log;
+  limit: (address: string) => Verdict;
+}
+
+/** Queries being answered at the same time: more are dropped, and asked again. */
+const MAX_PENDING = 1000;
+const TC = 0x02;
+
+/** Rejects when the port is taken. */
+export async function listenUdp({ respond, log, limit }: UdpParts, host: string, port: number): Promise<Socket> {
+  const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
+  let pending = 0;
+
+  async function serve(message: Buffer, address: string, from: number) {
+    const verdict = limit(address);
+    if (verdict === "drop") return;
+    const reply = verdict === "truncate" ? truncated(message) : await respond(message, "udp");
+    // What cannot be sent is lost, as anything may be that goes over UDP.
+    if (reply !== undefined && !closed) socket.send(reply, from, address, () => {});
+  }
+
+  let closed = false;
+  socket.on("close", () => (closed = true));
+  socket.on("message", (message, { address, port: from }) => {
+    // Nobody can receive at port 0.
+    if (from === 0 || pending >= MAX_PENDING) return;
+    pending++;
+    void serve(message, address, from).catch((err: unknown) => log.error({ err }, "dns: a query over UDP failed")).finally(() => pending--);
+  });
+  socket.bind(port, host);
+  try {
+    await once(socket, "listening");
+  } catch (err) {
+    socket.close();
+    throw err;
+  }
+  socket.on("error", (err) => log.warn({ err }, "dns: UDP socket"));
+  return socket;
+}
+
+/** "Come back over TCP": the question again, with TC and no more. */
+function truncated(message: Buffer): Buffer | undefined {
+  if (message.length < 12 || (message[2]! & 0x80) !== 0) return undefined;
+  const reply = Buffer.alloc(12);
+  message.copy(reply, 0, 0, 2);
+  reply[2] = 0x80 | (message[2]! & 0x79) | TC;
+  return reply;
+}

@@ -66,7 +66,21 @@ export interface Outbound {
   inbound?: { id: string };
   /** The worker that asked for it. */
   script?: string;
+  /** Whose mail it is; left out for the platform's own. */
+  account?: string;
+  /** What the sender wants to be told, for the next hop to know. */
+  dsn?: DsnRequest;
 }
+
+/** The parameters of RFC 3461, decoded. `to` by recipient, as it stands in the envelope. */
+export interface DsnRequest {
+  ret?: "FULL" | "HDRS";
+  envid?: string;
+  to?: Record<string, { notify?: DsnEvent[]; orcpt?: string }>;
+}
+
+/** NEVER stands alone. */
+export type DsnEvent = "NEVER" | "SUCCESS" | "FAILURE" | "DELAY";
 
 /** Takes a message off our hands: mx, smart host, or (in dev) a folder of .eml files. Resolves when the message is safe. */
 export interface Transport {

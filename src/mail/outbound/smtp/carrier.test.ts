@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { after, test } from "node:test";
+import { createManualClock, silentLog } from "../../../kernel/index.ts";
+import { selfSigned } from "../certificate.testing.ts";
+import { bodyOf, HANG, parcelOf, resolverOf, startScripted, startSink, type Script, type Sink } from "../outbound.testing.ts";
+import type { Carried } from "../types.ts";
+import { createCarrier, type CarrierOptions } from "./carrier.ts";
+
+const NEVER = new AbortController().signal;
+const dns = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] } });
+
+function open(sink: Pick<Sink, "port">, more: Partial<CarrierOptions> = {}) {
+  const clock = createManualClock(0);
+  const carrier = createCarrier({ clock, log: silentLog, name: "out.example", resolver: dns, port: sink.port, ...more });
+  after(() => carrier.close());
+  return { ...carrier, clock };
+}
+
+const told = ({ results }: Carried) => results.map(({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`);
+
+test("a message arrives octet for octet, with the answer of the host that took it", async () => {
+  const sink = await startSink();
+  const { carry } = open(sink);
+  const text = "Subject: dots\r\n\r\n.\r\n..two\r\nplain\r\n";
+  const carried = await carry("there.example", parcelOf(["b@there.example"], text), NEVER);
+  assert.equal(carried.results[0]!.outcome, "delivered");
+  assert.equal(carried.results[0]!.host, `mx.there.example [127.0.0.1]:${sink.port}`);
+  assert.match(carried.results[0]!.reply.text, /OK|queued/i);
+  assert.deepEqual(sink.mails.map(({ from, to, raw }) => ({ from, to, raw })), [{ from: "a@sender.example", to: ["b@there.example"], raw: text }]);
+});
+
+test("each recipient has its own answer, enhanced codes as they came", async () => {
+  const answers: Record<string, string> = { no: "550 5.1.1 no such user", later: "450 4.2.1 greylisted", full: "552 5.2.2 mailbox full", plain: "554 go away" };
+  const sink = await startSink({ rcpt: (to) => answers[to.split("@")[0]!] });
+  const { carry } = open(sink);
+  const carried = await carry("there.example", parcelOf(["yes@there.example", "no@there.example", "later@there.example", "full@there.example", "plain@there.example"]), NEVER);
+  const [first, ...rest] = told(carried);
+  assert.match(first!, /^yes delivered 250 /);
+  assert.deepEqual(rest, ["no permanent 550 5.1.1 no such user", "later temporary 450 4.2.1 greylisted", "full permanent 552 5.2.2 mailbox full", "plain permanent 554 5.0.0 go away"]);
+  assert.deepEqual(sink.mails[0]!.to, ["yes@there.example"]);
+});
+
+test("when the message itself is refused, those refused before keep their own answer", async () => {
+  const sink = await startSink({ rcpt: (to) => (to.startsWith("no") ? "550 5.1.1 unknown" : undefined), data: () => "554 5.7.1 spam" });
+  const { carry } = open(sink);
+  const carried = await carry("there.example", parcelOf(["yes@there.example", "no@there.example"]), NEVER);
+  assert.deepEqual(told(carried), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
+  const again = await carry("there.example", parcelOf(["no@there.example"]), NEVER);
+  assert.deepEqual(told(again), ["no permanent 550 5.1.1 unknown"]);
+  assert.equal(sink.connections, 1, "the connection stays good after a refusal");
+});
+
+test("a refused sender is everyone's answer", async () => {
+  const { carry } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
+  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), ["b permanent 550 5.7.1 not you", "c permanent 550 5.7.1 not you"]);
+});
+
+test("one connection carries a hundred messages, then another is opened", async () => {
+  const sink = await startSink();
+  const { carry } = open(sink, { messagesPerConnection: 10 });
+  for (let n = 0; n < 25; n++) assert.equal((await carry("there.example", parcelOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome, "delivered");
+  assert.equal(sink.mails.length, 25);
+  assert.equal(sink.connections, 3);
+});
+
+test("an idle connection that died is no verdict on its host", async () => {
+  const script = await startScripted((command, socket) => {
+    if (command === ".") setImmediate(() => socket.destroy());
+  });
+  const { carry, breaker } = open(script);
+  for (let n = 0; n < 3; n++) {
+    assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  assert.deepEqual(breaker.list(), []);
+});
+
+const phases: Record<string, { greeting?: string; script: Script }> = {
+  greeting: { greeting: HANG, script: () => undefined },
+  EHLO: { script: (command) => (command.startsWith("EHLO") ? HANG : undefined) },
+  "half an EHLO": { script: (command) => (command.startsWith("EHLO") ? "250-there" : undefined) },
+  MAIL: { script: (command) => (command.startsWith("MAIL") ? HANG : undefined) },
+  RCPT: { script: (command) => (command.startsWith("RCPT") ? HANG : undefined) },
+  DATA: { script: (command) => (command === "DATA" ? HANG : undefined) },
+  "the message": { script: (command) => (command === "." ? HANG : undefined) },
+};
+
+for (const [phase, { greeting, script }] of Object.entries(phases)) {
+  test(`a host that hangs at ${phase} is given up in time`, async () => {
+    const host = await startScripted(script, greeting === undefined ? {} : { greeting });
+    const short = 60;
+    const { carry } = open(host, { timeouts: { greetingMs: short, commandMs: short, blockMs: short, finalMs: short } });
+    const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
+    assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.2 /);
+    await new Promise((resolve) => void setImmediate(resolve));
+  });
+}
+
+test("a host that reads a little at a time is given up when it stops, not before", async () => {
+  let read = 0;
+  const host = await startScripted((command, socket) => {
+    if (command !== "DATA") return undefined;
+    socket.on("data", (chunk) => {
+      read += chunk.length;
+      socket.pause();
+      if (read < 4_000_000) setTimeout(() => socket.resume(), 1);
+    });
+    return undefined;
+  });
+  const { carry } = open(host, { timeouts: { blockMs: 150 } });
+  const big = { ...parcelOf(["b@there.example"]), body: { ...bodyOf(""), size: 40_000_000, open: () => Readable.from(Array.from({ length: 400 }, () => Buffer.alloc(100_000, "x")), { objectMode: false }) } };
+  const carried = await carry("there.example", big, NEVER);
+  assert.equal(carried.results[0]!.outcome, "temporary");
+  assert.ok(read >= 4_000_000, `it took ${read} octets first`);
+});
+
+test("a connection lost after the message is not tried elsewhere: the message may have arrived", async () => {
+  const host = await startScripted((command, socket) => {
+    if (command !== ".") return undefined;
+    socket.destroy();
+    return HANG;
+  });
+  const resolver = resolverOf({ "there.example": { mx: [[10, "one.example"], [20, "two.example"]] }, "one.example": { a: ["127.0.0.1"] }, "two.example": { a: ["127.0.0.1"] } });
+  const { carry } = open(host, { resolver });
+  const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.2 one\.example .*after the message, before its answer/);
+  assert.deepEqual([host.connections, carried.reached], [1, true]);
+});
+
+test("the next host is tried when one cannot be had, and left alone for a while when that happens again", async () => {
+  const sink = await startSink({ address: "127.0.0.3" });
+  const resolver = resolverOf({ "there.example": { mx: [[10, "one.example"], [20, "two.example"]] }, "one.example": { a: ["127.0.0.2"] }, "two.example": { a: ["127.0.0.3"] } });
+  const { carry, breaker, clock } = open(sink, { resolver });
+  for (let n = 0; n < 4; n++) assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.deepEqual(breaker.list().map(({ key }) => key), [`one.example [127.0.0.2]:${sink.port}`]);
+  clock.advance(61_000);
+  assert.deepEqual(breaker.list(), []);
+});
+
+test("who turns the session away is asked again later, whatever the number; only 521 and 556 decline for good", async () => {
+  const busy = open(await startScripted(() => undefined, { greeting: "554 5.7.1 your address is listed" }));
+  const carried = await busy.carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
+  assert.equal(carried.reached, false);
+  const never = open(await startScripted(() => undefined, { greeting: "521 5.3.2 this host takes no mail" }));
+  assert.deepEqual(told(await never.carry("there.example", parcelOf(["b@there.example"]), NEVER)), ["b permanent 521 5.3.2 this host takes no mail"]);
+});
+
+test("a goodbye in the middle of the envelope is everyone's, and temporary", async () => {
+  const { carry } = open(await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)));
+  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example"]), NEVER)), ["b temporary 421 4.3.2 closing"]);
+});
+
+test("recipients beyond what a host takes at once come in the next transaction", async () => {
+  let count = 0;
+  const sink = await startSink({ rcpt: () => (++count % 4 === 0 ? "452 4.5.3 too many recipients" : undefined), data: () => void (count = 0) });
+  const { carry } = open(sink);
+  const everyone = Array.from({ length: 8 }, (_, n) => `b${n}@there.example`);
+  const carried = await carry("there.example", parcelOf(everyone), NEVER);
+  assert.ok(carried.results.every(({ outcome }) => outcome === "delivered"));
+  assert.deepEqual(sink.mails.flatMap(({ to }) => to).sort(), everyone);
+});
+
+// ---- what is said along
+
+test("SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters are said where they are understood", async () => {
+  const sink = await startSink({ size: 1_000_000 });
+  const { carry } = open(sink);
+  const body = { ...bodyOf("Subject: ü\r\n\r\nhi\r\n"), utf8Header: true };
+  const to = [{ rcpt: "b@there.example", notify: ["FAILURE" as const, "DELAY" as const], orcpt: "rfc822;first+who@there.example" }, { rcpt: "c@there.example" }];
+  const carried = await carry("there.example", { from: "a@sender.example", to, body, ret: "HDRS", envid: "id=1 2" }, NEVER);
+  assert.ok(carried.results.every(({ outcome }) => outcome === "delivered"));
+  assert.equal(sink.mails.length, 2, "two wishes, two transactions");
+  const { args, rcptArgs } = sink.mails[0]!;
+  assert.deepEqual([args["SIZE"], args["BODY"], args["SMTPUTF8"], args["RET"], args["ENVID"]], [String(body.size), "8BITMIME", true, "HDRS", "id=1 2"]);
+  assert.deepEqual(rcptArgs, [{ NOTIFY: "FAILURE,DELAY", ORCPT: "rfc822;first+who@there.example" }]);
+  assert.deepEqual(sink.mails[1]!.rcptArgs.map((one) => one["NOTIFY"]), [undefined]);
+});
+
+test("what a host cannot take is refused before it is sent", async () => {
+  const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
+  const { carry } = open(sink);
+  assert.match(told(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!, /^b permanent 552 5\.3\.4 .* takes 1000 octets, the message has 2000$/);
+  const mixed = await carry("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
+  assert.deepEqual(mixed.results.map(({ outcome, reply }) => `${outcome} ${reply.enhanced}`.replace(/ [02.]+$/, "")), ["permanent 5.6.7", "delivered"]);
+  assert.match(told(await carry("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER))[0]!, /permanent 550 5\.6\.7/);
+});
+
+test("the null sender goes out as such", async () => {
+  const sink = await startSink();
+  await open(sink).carry("there.example", parcelOf(["b@there.example"], undefined, { from: "" }), NEVER);
+  assert.equal(sink.mails[0]!.from, "");
+});
+
+// ---- TLS
+
+const good = selfSigned("mx.there.example");
+const other = selfSigned("elsewhere.example");
+
+for (const [what, { server, level, ca, expect }] of Object.entries({
+  "any certificate does for the opportunist": { server: other, level: "opportunistic", ca: undefined, expect: "delivered TLS" },
+  "where TLS is not offered the opportunist goes without": { server: undefined, level: "opportunistic", ca: undefined, expect: "delivered plain" },
+  "any certificate does where TLS is required": { server: other, level: "require", ca: undefined, expect: "delivered TLS" },
+  "where TLS is required nothing goes without": { server: undefined, level: "require", ca: undefined, expect: "temporary 4" },
+  "a certificate that nobody vouches for is not verified": { server: good, level: "verified", ca: undefined, expect: "temporary 4.7.5" },
+  "a certificate of another name is not verified": { server: other, level: "verified", ca: other.cert, expect: "temporary 4.7.5" },
+  "a certificate that names the host is verified": { server: good, level: "verified", ca: good.cert, expect: "delivered TLS" },
+  "no TLS where none is wanted": { server: good, level: "none", ca: undefined, expect: "delivered plain" },
+} as const)) {
+  test(what, async () => {
+    const sink = await startSink(server === undefined ? {} : server);
+    const { carry } = open(sink, { policyFor: () => ({ level }), ...(ca !== undefined && { ca }) });
+    const { results: [result] } = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
+    const found = result!.outcome === "delivered" ? `delivered ${result!.tls === undefined ? "plain" : result!.tls.slice(0, 3)}` : `${result!.outcome} ${result!.reply.enhanced}`;
+    assert.ok(found.startsWith(expect), `${found} ${result!.reply.text}`);
+    assert.equal(sink.mails[0]?.secure ?? false, expect === "delivered TLS");
+  });
+}
+
+test("the opportunist goes without where TLS breaks or is refused", async () => {
+  const broken = await startScripted((command, socket) => {
+    if (command.startsWith("EHLO")) return "250-there\r\n250 STARTTLS";
+    if (command !== "STARTTLS") return undefined;
+    setImmediate(() => socket.write("this is no handshake"));
+    return "220 go";
+  });
+  const first = await open(broken).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.deepEqual([first.results[0]!.outcome, first.results[0]!.tls, broken.connections], ["delivered", undefined, 2]);
+  const refusing = await startScripted((command) => (command.startsWith("EHLO") ? "250-there\r\n250 STARTTLS" : command === "STARTTLS" ? "454 4.7.0 not now" : undefined));
+  const second = await open(refusing).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.deepEqual([second.results[0]!.outcome, refusing.connections], ["delivered", 1]);
+});
+
+test("only hosts that the policy names are used, and a check of its own can refuse one", async () => {
+  const sink = await startSink(good);
+  const not = await open(sink, { policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }) }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.match(told(not)[0]!, /^b temporary 451 4\.7\.5 the policy of there\.example allows none/);
+  const yes = await open(sink, { policyFor: () => ({ level: "verified", mx: ["*.there.example"] }), ca: good.cert }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.equal(yes.results[0]!.outcome, "delivered");
+  const verify = () => assert.fail("no TLSA record matches");
+  const dane = await open(sink, { policyFor: () => ({ level: "require", verify }) }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  assert.match(told(dane)[0]!, /temporary 451 .*no TLSA record matches/);
+  assert.equal(sink.mails.length, 1);
+});
+
+// ---- smart hosts
+
+test("everything goes to the first smart host that works, with a password", async () => {
+  const taken = { user: "u", pass: "p" };
+  const rules = selfSigned("smart.example");
+  const sink = await startSink({
+    ...rules, authOptional: false,
+    onAuth: ({ username, password }, _session, done) => (username === "u" && password === "p" ? done(null, { user: "u" }) : done(Object.assign(new Error("no"), { responseCode: 535 }))),
+  });
+  const resolver = resolverOf({ "smart.example": { a: ["127.0.0.1"] } });
+  const gone = { host: "127.0.0.9", port: sink.port };
+  const works = open(sink, { resolver, smartHosts: [gone, { host: "smart.example", port: sink.port, auth: taken }], ca: rules.cert });
+  const carried = await works.carry("anywhere.example", parcelOf(["b@anywhere.example", "c@elsewhere.example"]), NEVER);
+  assert.deepEqual(carried.results.map(({ outcome }) => outcome), ["delivered", "delivered"]);
+  assert.deepEqual(sink.mails.map(({ user, secure, to }) => [user, secure, to.length]), [["u", true, 2]]);
+  const wrong = open(sink, { resolver, smartHosts: [{ host: "smart.example", port: sink.port, auth: { user: "u", pass: "x" } }], ca: rules.cert });
+  assert.match(told(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!, /^b temporary 451 4\.4\.0 .*answered: 535/, "a wrong password returns no mail");
+});
+
+test("no password goes in plain text", async () => {
+  const sink = await startSink({ authOptional: true, onAuth: () => assert.fail("it was said") });
+  const { carry } = open(sink, { smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }] });
+  assert.match(told(await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!, /temporary 451 4\.7\.5/);
+});
+
+test("TLS from the first octet", async () => {
+  const pair = selfSigned("smart.example");
+  const sink = await startSink({ ...pair, secure: true });
+  const { carry } = open(sink, { resolver: resolverOf({ "smart.example": { a: ["127.0.0.1"] } }), smartHosts: [{ host: "smart.example", port: sink.port, tls: "implicit" }], ca: pair.cert });
+  assert.equal((await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome, "delivered");
+});
+
+// ---- being broken off
+
+test("an attempt that is broken off says so and leaves no connection behind", async () => {
+  const hung = new AbortController();
+  const host = await startScripted((command) => {
+    if (command !== "DATA") return undefined;
+    setImmediate(() => hung.abort());
+    return HANG;
+  });
+  const { carry, breaker } = open(host);
+  const carried = await carry("there.example", parcelOf(["b@there.example"]), hung.signal);
+  assert.deepEqual([carried.interrupted, carried.results[0]!.outcome], [true, "temporary"]);
+  while (host.open.size > 0) await new Promise((resolve) => void setImmediate(resolve));
+  assert.deepEqual(breaker.list(), []);
+});
+
+test("a message that cannot be read to its end is never ended with a dot", async () => {
+  const sink = await startSink();
+  async function* half() {
+    yield Buffer.from("Subject: x\r\n\r\nhalf");
+    throw new Error("disk gone");
+  }
+  const { carry } = open(sink);
+  const carried = await carry("there.example", { ...parcelOf(["b@there.example"]), body: { size: 20, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) } }, NEVER);
+  assert.match(told(carried)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
+  assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.deepEqual(sink.mails.map(({ raw }) => raw), ["Subject: x\r\n\r\nhello\r\n"]);
+});

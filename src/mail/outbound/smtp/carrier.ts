@@ -1,0 +1,238 @@
+import { getCACertificates } from "node:tls";
+import type { Clock, Log } from "../../../kernel/index.ts";
+import type { SmtpReply } from "../../messages/types.ts";
+import type { Carried, Carrier, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost, TlsPolicy } from "../types.ts";
+import { createBreaker, type Breaker } from "./breaker.ts";
+import { SessionFailure, sessionFailure } from "./failure.ts";
+import type { NextHop, Routed } from "./next-hops.ts";
+import { createPool, type Pool } from "./pool.ts";
+import { isTooManyRecipients, reply } from "./replies.ts";
+import { createRoutes } from "./routes.ts";
+import { nameOf, type Session, type SessionTarget } from "./session.ts";
+import { allowsHost } from "./tls-policy.ts";
+import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./timeouts.ts";
+
+export interface CarrierOptions {
+  clock: Pick<Clock, "now">;
+  log: Log;
+  /** Our name in EHLO: one that resolves to the address we come from. */
+  name: string;
+  resolver: MailResolver;
+  /** Everything goes to the first of these that works. Default: to the domain's own servers. */
+  smartHosts?: SmartHost[];
+  /** The port of mail servers. Default 25. */
+  port?: number;
+  /** Addresses to use, in order. Default IPv4, then IPv6: many servers turn away IPv6 peers without a reverse name. */
+  families?: (4 | 6)[];
+  localAddress?: { 4?: string; 6?: string };
+  /** Other names of this server, beside `name`. */
+  ownNames?: string[];
+  /** Whether mail may go to an address that a stranger's DNS names. Default: to all; a server with a private network behind it says no to that. */
+  mayConnect?: (address: string) => boolean;
+  /** What a domain demands. Default: opportunistic TLS. */
+  policyFor?: PolicyFor;
+  /** Certificates to trust beside the system's, PEM. */
+  ca?: string | string[];
+  timeouts?: Partial<SmtpTimeouts>;
+  /** Hosts that are tried for one message. Default 4. */
+  maxHosts?: number;
+  messagesPerConnection?: number;
+  idleMs?: number;
+  maxIdle?: number;
+  random?: () => number;
+}
+
+const SECOND = 1000;
+const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic" };
+
+/** Delivers over SMTP: to the MX hosts of the domain, or to the smart hosts. */
+export function createCarrier(options: CarrierOptions): Carrier & { breaker: Breaker } {
+  const { clock, log, policyFor, maxHosts = 4, smartHosts = [] } = options;
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const breaker = createBreaker({ clock, after: 3, minMs: 60 * SECOND, maxMs: 30 * 60 * SECOND });
+  const routes = createRoutes(options);
+  const pool: Pool = createPool({
+    name: options.name, timeouts,
+    ...(options.localAddress && { localAddress: options.localAddress }),
+    // Given alone they would replace the system's.
+    ...(options.ca !== undefined && { ca: [...getCACertificates("default"), ...[options.ca].flat()] }),
+    messagesPerConnection: options.messagesPerConnection ?? 100, idleMs: options.idleMs ?? 10 * SECOND, maxIdle: options.maxIdle ?? 100,
+  });
+
+  /** Where to, in order; or why nowhere. */
+  async function targetsOf(domain: string): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
+    if (smartHosts.length > 0) return routes.smart();
+    const routed = await routes.to(domain);
+    if (!routed.ok) return routed;
+    const policy = (await policyFor?.(domain)) ?? OPPORTUNISTIC;
+    const allowed = routed.hops.filter(({ host }) => allowsHost(policy, host));
+    if (allowed.length > 0) return allowed.map((hop) => ({ ...hop, policy }));
+    return { ok: false, permanent: false, reply: reply(451, "4.7.5", `the policy of ${domain} allows none of its mail servers (${routed.hops[0]!.host})`) };
+  }
+
+  /** The connection this message goes over. An opportunist whose TLS fails goes on without (RFC 7435 3). */
+  async function connect(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }> {
+    try {
+      return await pool.acquire(target, signal);
+    } catch (err) {
+      if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls) throw err;
+      log.debug({ peer: nameOf(target), why: err.reply.text }, "TLS failed, the mail goes in plain text");
+      return pool.acquire({ ...target, policy: { level: "none" } }, signal);
+    }
+  }
+
+  async function handOver(target: SessionTarget, parcel: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
+    for (;;) {
+      const { session, reused } = await connect(target, signal);
+      try {
+        return await speak(session, parcel, to, signal);
+      } catch (err) {
+        // An idle connection may have died before it heard of this message: that is no verdict on the host.
+        if (!reused || signal.aborted || !(err instanceof SessionFailure) || err.ours || err.afterMessage) throw err;
+      } finally {
+        pool.release(session);
+      }
+    }
+  }
+
+  async function speak(session: Session, parcel: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
+    const { peer: host, tls, extensions, maxSize } = session;
+    const results: Result[] = [];
+    const add = (rcpt: string, outcome: Result["outcome"], answer: SmtpReply) => results.push({ rcpt, outcome, reply: answer, host, ...(tls !== undefined && { tls }) });
+    const addAll = (outcome: Result["outcome"], answer: SmtpReply) => {
+      for (const { rcpt } of to) add(rcpt, outcome, answer);
+      return results;
+    };
+    if (maxSize > 0 && parcel.body.size > maxSize) return addAll("permanent", reply(552, "5.3.4", `${host} takes ${maxSize} octets, the message has ${parcel.body.size}`));
+    if (!extensions.has("SMTPUTF8") && !isAscii(parcel.from)) return addAll("permanent", reply(550, "5.6.7", `${host} does not take addresses with letters beyond ASCII (SMTPUTF8)`));
+    for (let rest = to; rest.length > 0; ) {
+      const { group, others } = nextGroup(rest);
+      const [{ rcpt }] = group as [ParcelRecipient];
+      if (!extensions.has("SMTPUTF8") && !isAscii(rcpt)) {
+        add(rcpt, "permanent", reply(550, "5.6.7", `${host} does not take addresses with letters beyond ASCII (SMTPUTF8)`));
+        rest = rest.slice(1);
+        continue;
+      }
+      const utf8 = extensions.has("SMTPUTF8") && (parcel.body.utf8Header || [parcel.from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
+      const answers = await speakOrKeep(session, parcel, group, utf8, signal, results);
+      const taken = answers.some(({ outcome }) => outcome === "delivered");
+      const again = new Set(taken ? answers.filter((one) => isTooManyRecipients(one.reply)).map((one) => one.rcpt) : []);
+      for (const one of answers) if (!again.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
+      rest = [...group.filter((one) => again.has(one.rcpt)), ...others];
+      if (rest.length > 0 && !session.usable) throw new PartlyDone(results, new SessionFailure(reply(451, "4.4.2", `${host} closed the connection`)));
+    }
+    return results;
+  }
+
+  /** A connection that breaks in the second transaction must not unmake the first. */
+  async function speakOrKeep(session: Session, parcel: Parcel, group: ParcelRecipient[], smtputf8: boolean, signal: AbortSignal, before: Result[]) {
+    try {
+      return await session.send(parcel, group, { smtputf8 }, signal);
+    } catch (err) {
+      throw before.length > 0 ? new PartlyDone(before, err) : err;
+    }
+  }
+
+  async function carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried> {
+    const done = new Map<string, Result>();
+    let reached = false;
+    const ended = () => ({ results: parcel.to.map(({ rcpt }) => done.get(rcpt)!), reached, interrupted: signal.aborted });
+    /** Everyone who has no better answer yet. */
+    const leave = (outcome: Result["outcome"], answer: SmtpReply, host?: string) => {
+      for (const { rcpt } of parcel.to) if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
+    };
+
+    const targets = await targetsOf(domain);
+    if (!Array.isArray(targets)) {
+      reached = targets.permanent;
+      leave(targets.permanent ? "permanent" : "temporary", targets.reply);
+      return ended();
+    }
+    let last: { reply: SmtpReply; host?: string } | undefined;
+    let declined = true;
+    let tried = 0;
+    for (const target of targets) {
+      const left = parcel.to.filter(({ rcpt }) => (done.get(rcpt)?.outcome ?? "temporary") === "temporary");
+      if (left.length === 0 || tried === maxHosts || signal.aborted) break;
+      const peer = nameOf(target);
+      const blocked = breaker.blocked(peer);
+      if (blocked !== undefined) {
+        declined = false;
+        last ??= { reply: reply(451, "4.4.1", `${peer} is left alone for a while: ${blocked.why}`), host: peer };
+        continue;
+      }
+      tried++;
+      try {
+        keep(done, await handOver(target, parcel, left, signal));
+        reached = true;
+        breaker.succeeded(peer);
+      } catch (err) {
+        if (err instanceof PartlyDone) {
+          keep(done, err.results);
+          reached = true;
+        }
+        const failure = sessionFailure(err instanceof PartlyDone ? err.cause : err, peer);
+        last = { reply: failure.reply, host: peer };
+        declined &&= failure.reply.code >= 500;
+        if (failure.ours) break;
+        breaker.failed(peer, failure.reply.text);
+        if (failure.afterMessage) {
+          reached = true;
+          break;
+        }
+      }
+    }
+    const answer = last ?? { reply: reply(451, "4.4.7", "the attempt was broken off") };
+    leave(declined && answer.reply.code >= 500 ? "permanent" : "temporary", temporaryUnless(declined, answer.reply), answer.host);
+    return ended();
+  }
+
+  return {
+    breaker,
+    async carry(domain, parcel, signal) {
+      try {
+        return await carry(domain, parcel, signal);
+      } catch (err) {
+        log.error({ err, domain }, "a delivery failed for a reason of ours");
+        const results = parcel.to.map(({ rcpt }): Result => ({ rcpt, outcome: "temporary", reply: reply(451, "4.3.0", "the message could not be delivered for a reason of ours") }));
+        return { results, reached: true, interrupted: signal.aborted };
+      }
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** Some recipients were through when the connection broke. */
+class PartlyDone extends Error {
+  readonly results: Result[];
+  constructor(results: Result[], cause: unknown) {
+    super("the connection broke between two transactions", { cause });
+    this.results = results;
+  }
+}
+
+/** A later host's word counts, except where an earlier one said more than the way there. */
+function keep(done: Map<string, Result>, results: Result[]) {
+  for (const result of results) done.set(result.rcpt, result);
+}
+
+function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
+  return declined || answer.code < 500 ? answer : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
+}
+
+/** nodemailer says one NOTIFY and ORCPT for all recipients of a transaction: those who differ come in the next. */
+function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: ParcelRecipient[] } {
+  const wish = ({ notify, orcpt, rcpt }: ParcelRecipient) => JSON.stringify([notify, orcpt, isAscii(rcpt)]);
+  const first = wish(to[0]!);
+  const group = to.filter((one) => wish(one) === first).slice(0, MAX_RECIPIENTS);
+  const taken = new Set(group);
+  return { group, others: to.filter((one) => !taken.has(one)) };
+}
+
+/** What every server must take in one transaction (RFC 5321 4.5.3.1.8). */
+const MAX_RECIPIENTS = 100;
+
+// oxlint-disable-next-line no-control-regex
+const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text);
+
+export type { NextHop };

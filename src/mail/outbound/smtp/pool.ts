@@ -1,0 +1,68 @@
+import { openSession, type Session, type SessionOptions, type SessionTarget } from "./session.ts";
+
+export interface Pool {
+  /** One that idles, or a new one. `reused` tells which: an idle connection may have died unseen. Rejects with SessionFailure. */
+  acquire(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }>;
+  /** For the next message, unless it has carried enough. */
+  release(session: Session): void;
+  close(): void;
+}
+
+export interface PoolOptions extends SessionOptions {
+  /** Messages that one connection carries. */
+  messagesPerConnection: number;
+  idleMs: number;
+  /** Connections that idle at most, all hosts together. */
+  maxIdle: number;
+}
+
+export function createPool(options: PoolOptions): Pool {
+  const idle = new Map<string, { session: Session; timer: NodeJS.Timeout }[]>();
+  let count = 0;
+  let closed = false;
+
+  function take(key: string): Session | undefined {
+    const waiting = idle.get(key);
+    for (let entry = waiting?.pop(); entry !== undefined; entry = waiting?.pop()) {
+      clearTimeout(entry.timer);
+      count--;
+      if (waiting!.length === 0) idle.delete(key);
+      if (entry.session.usable) return entry.session;
+      entry.session.destroy();
+    }
+    return undefined;
+  }
+
+  function retire(key: string, session: Session) {
+    const waiting = idle.get(key) ?? [];
+    const at = waiting.findIndex((entry) => entry.session === session);
+    if (at === -1) return;
+    clearTimeout(waiting.splice(at, 1)[0]!.timer);
+    count--;
+    if (waiting.length === 0) idle.delete(key);
+    session.quit();
+  }
+
+  return {
+    async acquire(target, signal) {
+      const session = take(keyOf(target));
+      return session ? { session, reused: true } : { session: await openSession(target, options, signal), reused: false };
+    },
+    release(session) {
+      if (!session.usable) return session.destroy();
+      if (closed || session.sent >= options.messagesPerConnection || count >= options.maxIdle) return session.quit();
+      const key = keyOf(session.target);
+      const timer = setTimeout(() => retire(key, session), options.idleMs).unref();
+      idle.set(key, [...(idle.get(key) ?? []), { session, timer }]);
+      count++;
+    },
+    close() {
+      closed = true;
+      for (const { session } of [...idle.values()].flat()) retire(keyOf(session.target), session);
+    },
+  };
+}
+
+/** Only what is alike in everything may be shared; above all what the policy wanted of it. */
+const keyOf = ({ host, address, port, implicitTls, auth, policy }: SessionTarget): string =>
+  JSON.stringify([host, address, port, implicitTls ?? false, auth?.user ?? "", policy.level, policy.verify !== undefined]);

@@ -1,0 +1,44 @@
+import type { SmtpReply } from "../../messages/types.ts";
+import type { Result } from "../types.ts";
+
+const MAX_TEXT = 1000;
+
+/**
+ * Reads a reply of one or many lines: `550-5.7.1 not`, `550 5.7.1 you` -> 550, "5.7.1", "not you". The enhanced code is the peer's own; where
+ * it gave none (RFC 2034 is an extension) it is x.0.0. Undefined for what is no reply.
+ */
+export function parseReply(raw: string): SmtpReply | undefined {
+  const lines = raw.split(/\r?\n/).filter((line) => line !== "");
+  const code = Number(/^[2-5]\d\d(?=[ -]|$)/.exec(lines[0] ?? "")?.[0]);
+  if (!code) return undefined;
+  let enhanced: string | undefined;
+  const words = lines.map((line) => {
+    const text = line.replace(/^\d{3}[ -]?/, "");
+    const found = /^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)/.exec(text);
+    enhanced ??= found?.[1];
+    return found === null ? text : text.slice(found[0].length);
+  });
+  return { code, enhanced: enhanced ?? `${String(code)[0]}.0.0`, text: clean(words.join(" ")) };
+}
+
+/** A reply can hold anything; what is kept of it is one line that every database and log takes. */
+export const clean = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]+/gu, " ").trim().slice(0, MAX_TEXT);
+
+export type Command = "MAIL" | "RCPT" | "DATA" | "message";
+
+/** What a reply means for the recipient (RFC 5321 4.2.1), with the three that say something else than their first digit. */
+export function outcomeOf({ code, enhanced }: SmtpReply, command: Command): Result["outcome"] {
+  if (code >= 200 && code < 300) return "delivered";
+  if (code < 500) return "temporary";
+  // Our session was out of step; the message may pass in the next one.
+  if (code === 503) return "temporary";
+  // RFC 5321 4.5.3.1.10: 552 to RCPT once meant "too many recipients".
+  if (code === 552 && command === "RCPT" && (enhanced === "5.5.3" || enhanced === "5.0.0")) return "temporary";
+  return "permanent";
+}
+
+/** "Too many recipients": those before it are taken, those from here on may come in a transaction of their own (RFC 5321 4.5.3.1.10). */
+export const isTooManyRecipients = ({ code, enhanced }: SmtpReply): boolean =>
+  (code === 452 && (enhanced === "4.5.3" || enhanced === "4.0.0")) || (code === 552 && (enhanced === "5.5.3" || enhanced === "5.0.0"));
+
+export const reply = (code: number, enhanced: string, text: string): SmtpReply => ({ code, enhanced, text: clean(text) });

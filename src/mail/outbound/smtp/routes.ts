@@ -1,0 +1,59 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { MailResolver, SmartHost } from "../types.ts";
+import { resolveHost, routeTo, type Routed } from "./next-hops.ts";
+import type { SessionTarget } from "./session.ts";
+
+export interface RoutesOptions {
+  clock: Pick<Clock, "now">;
+  name: string;
+  resolver: MailResolver;
+  smartHosts?: SmartHost[];
+  port?: number;
+  families?: (4 | 6)[];
+  ownNames?: string[];
+  mayConnect?: (address: string) => boolean;
+  random?: () => number;
+}
+
+/** How long a route is believed. Shorter than any sensible TTL; long enough that a thousand messages to one domain ask once. */
+const BELIEVED_MS = 60_000;
+const MAX_BELIEVED = 1000;
+
+/** Where mail goes, with a short memory. Equal hosts keep the order that chance gave them for that long; connections are shared so. */
+export function createRoutes({ clock, name, resolver, smartHosts = [], port = 25, families = [4, 6], ownNames = [], mayConnect = () => true, random = Math.random }: RoutesOptions) {
+  const known = new Map<string, { until: number; routed: Routed }>();
+  const options = { resolver, port, families, mayConnect, random, ownNames: new Set([name, ...ownNames].map((one) => one.toLowerCase())) };
+
+  async function remembered(key: string, look: () => Promise<Routed>): Promise<Routed> {
+    const found = known.get(key);
+    if (found !== undefined && found.until > clock.now()) return found.routed;
+    const routed = await look();
+    known.delete(key);
+    // What failed is asked again by whoever comes next: the queue waits long enough by itself.
+    if (routed.ok) known.set(key, { until: clock.now() + BELIEVED_MS, routed });
+    if (known.size > MAX_BELIEVED) known.delete(known.keys().next().value!);
+    return routed;
+  }
+
+  async function targetsOf(host: SmartHost): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
+    const routed = await remembered(`host ${host.host}:${host.port}`, () => resolveHost(host.host, { resolver, families, port: host.port }));
+    if (!routed.ok) return routed;
+    const tls = host.tls ?? (host.port === 465 ? "implicit" : host.auth === undefined ? "opportunistic" : "verified");
+    return routed.hops.map((hop) => ({
+      ...hop,
+      policy: { level: tls === "implicit" ? "verified" : tls },
+      ...(tls === "implicit" && { implicitTls: true }),
+      ...(host.auth !== undefined && { auth: host.auth }),
+    }));
+  }
+
+  return {
+    to: (domain: string): Promise<Routed> => remembered(`domain ${domain}`, () => routeTo(domain, options)),
+    /** Every address of every smart host, in the order of the list. */
+    async smart(): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
+      const each = await Promise.all(smartHosts.map(targetsOf));
+      const targets = each.flatMap((one) => (Array.isArray(one) ? one : []));
+      return targets.length > 0 ? targets : (each[0] as Exclude<Routed, { ok: true }>);
+    },
+  };
+}

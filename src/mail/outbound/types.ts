@@ -1,0 +1,89 @@
+import type { Readable } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import type { DsnEvent, SmtpReply } from "../messages/types.ts";
+
+/** The lookups that MX routing needs. `new Resolver()` of node:dns/promises is one. Rejects with `code` ENOTFOUND (NXDOMAIN), ENODATA, or any other for "ask again later". */
+export interface MailResolver {
+  resolveMx(domain: string): Promise<{ exchange: string; priority: number }[]>;
+  resolve4(host: string): Promise<string[]>;
+  resolve6(host: string): Promise<string[]>;
+}
+
+/**
+ * How much the transport must be protected. `opportunistic`: TLS when offered, any certificate, plain text when that fails (RFC 7435).
+ * `require`: TLS with any certificate. `verified`: TLS with a certificate that names the host.
+ */
+export type TlsLevel = "none" | "opportunistic" | "require" | "verified";
+
+/** What a domain demands of whoever delivers to it: the outcome of MTA-STS, of DANE, or of a setting. */
+export interface TlsPolicy {
+  level: TlsLevel;
+  /** RFC 8461 4.1: only hosts that match one of these may be used; "*.example.com" stands for exactly one label. */
+  mx?: string[];
+  /** A check of its own (DANE) once TLS stands and before any mail is said. What it throws makes the host unusable. */
+  verify?: (host: string, socket: TLSSocket) => void;
+}
+
+export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsPolicy | undefined>;
+
+export interface SmartHost {
+  /** Name or address. */
+  host: string;
+  port: number;
+  auth?: { user: string; pass: string };
+  /** `implicit`: TLS from the first octet. Default: implicit on port 465, else verified with `auth`, else opportunistic. */
+  tls?: TlsLevel | "implicit";
+}
+
+/** Octets that can be read as often as a delivery is tried. */
+export interface Body {
+  size: number;
+  /** Octets beyond ASCII, anywhere (RFC 6152). */
+  eightBit: boolean;
+  /** UTF-8 in the header section (RFC 6532). */
+  utf8Header: boolean;
+  open(): Readable | Uint8Array | Promise<Readable | Uint8Array>;
+}
+
+/** One message for recipients that share a next hop. */
+export interface Parcel {
+  from: string;
+  to: ParcelRecipient[];
+  body: Body;
+  ret?: "FULL" | "HDRS";
+  envid?: string;
+}
+
+export interface ParcelRecipient {
+  rcpt: string;
+  notify?: DsnEvent[];
+  orcpt?: string;
+}
+
+export interface Result {
+  rcpt: string;
+  outcome: "delivered" | "temporary" | "permanent";
+  /** The next hop's own words, or ours where it said nothing. */
+  reply: SmtpReply;
+  /** Who answered: `mx1.example.com [192.0.2.1]:25`. */
+  host?: string;
+  /** "TLSv1.3"; undefined for plain text. */
+  tls?: string;
+}
+
+export interface Carried {
+  /** One for each recipient. */
+  results: Result[];
+  /** False when no host could be talked to: the fault is the way there, not the message. */
+  reached: boolean;
+  /** True when `signal` ended it: what is temporary then says nothing about the next hop. */
+  interrupted: boolean;
+}
+
+/** Brings mail to next hops. Never rejects: whatever goes wrong is some recipient's result. */
+export interface Carrier {
+  /** `domain` is that of every recipient, or undefined to let a smart host sort them. */
+  carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried>;
+  /** Says QUIT on connections that idle. */
+  close(): void;
+}

@@ -223,6 +223,22 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.tokens.create(mine, reader, by), refused("invalidToken"), "revoked while its request was under way");
     });
 
+    test("give no longer than they have it, and to no other addresses", async (t) => {
+      const { clock, room, first, admin, caller, reader, mine } = await setUp(t);
+      const bounds = { expiresAt: clock.now() + 60_000, ip: { in: ["192.0.2.0/24"] } };
+      const maker: TokenRequest = { name: "maker", policies: [reader.policies[0]!, { effect: "allow", groups: groups("API Tokens Write"), resources: { [`com.cloudflare.api.user.${first.user.id}`]: "*" } }] };
+      const { token, value } = await room.tokens.create(mine, { ...maker, ...bounds }, admin);
+      const by = await caller(value, { ip: "192.0.2.1" });
+      for (const more of [{}, { ...bounds, expiresAt: bounds.expiresAt + 1 }, { expiresAt: bounds.expiresAt }, { ...bounds, ip: { in: ["0.0.0.0/0"] } }]) {
+        await assert.rejects(room.tokens.create(mine, { ...reader, ...more }, by), refused("outlasts"));
+        await assert.rejects(room.tokens.update(mine, token.id, { ...maker, ...more }, by), refused("outlasts"), "not even itself");
+      }
+      const free = await room.tokens.create(mine, reader, admin);
+      await assert.rejects(room.tokens.roll(mine, free.token.id, by), refused("outlasts"), "the value of one that is not limited");
+      assert.ok((await room.tokens.create(mine, { ...reader, ...bounds, expiresAt: bounds.expiresAt - 1 }, by)).value);
+      assert.ok(await room.tokens.roll(mine, token.id, by));
+    });
+
     test("of an account belong to it alone", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const other = await room.accounts.create(admin, { name: "Other" });

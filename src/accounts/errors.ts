@@ -10,6 +10,10 @@ export const accountErrors = defineErrors("accounts", {
     code: 9109, http: 403, message: "Unauthorized to access requested resource",
     fix: "A token gives only what it has: the calling token does not have {permission} on {place}.",
   },
+  outlasts: {
+    code: 9109, http: 403, message: "Unauthorized to access requested resource",
+    fix: "A token gives only what it has: the calling token is limited, and what it makes or changes needs {bound}.",
+  },
 
   // ---- tokens
   badToken: { code: 1001, http: 400, message: "Invalid API token: {field}: {reason}" },

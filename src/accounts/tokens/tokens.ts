@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { offsetOf, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { Caller } from "../caller.ts";
@@ -18,7 +19,7 @@ export interface Tokens {
   list(owner: TokenOwner, page: PageRequest, options?: { includeExpired?: boolean; direction?: "asc" | "desc" }): Promise<Page<Token>>;
   /** This and the others below throw noToken for one that the owner does not have. */
   get(owner: TokenOwner, id: string): Promise<Token>;
-  /** `value` is told this once. Throws badToken, tooManyTokens, and exceeds for what the caller may not do itself. */
+  /** `value` is told this once. Throws badToken, tooManyTokens, exceeds for what the caller may not do itself, and outlasts for more time or other addresses than it has. */
   create(owner: TokenOwner, request: TokenRequest, by: Caller): Promise<{ token: Token; value: string }>;
   update(owner: TokenOwner, id: string, request: TokenRequest, by: Caller): Promise<Token>;
   /** A new value; the old one is void at once. Whoever may do less than the token may not learn its value. */
@@ -47,17 +48,20 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
     return token;
   }
 
-  async function refuseMore(tx: Executor, by: Caller, policies: readonly Policy[], owner: TokenOwner): Promise<void> {
-    const over = exceeding(grantsOf(policies, owner), await grantsBehind(tx, by));
+  async function refuseMore(tx: Executor, by: Caller, { policies, expiresAt, ip }: Pick<Token, "policies" | "expiresAt" | "ip">, owner: TokenOwner): Promise<void> {
+    const held = await behind(tx, by);
+    if (held.expiresAt !== null && (expiresAt === null || expiresAt > held.expiresAt)) throw accountErrors.outlasts({ bound: "its expires_on, or an earlier one" });
+    if (held.ip !== null && !isDeepStrictEqual(ip, held.ip)) throw accountErrors.outlasts({ bound: "its condition.request_ip" });
+    const over = exceeding(grantsOf(policies, owner), held.grants);
     if (over !== undefined) throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
   }
 
   // Read anew: what the caller was allowed when the request began may have been taken away.
-  async function grantsBehind(tx: Executor, { tokenId, user }: Caller): Promise<Grant[]> {
-    if (tokenId === user.id) return grantsOf(everything(user.id), { user: user.id });
+  async function behind(tx: Executor, { tokenId, user }: Caller): Promise<Pick<Token, "expiresAt" | "ip"> & { grants: Grant[] }> {
+    if (tokenId === user.id) return { grants: grantsOf(everything(user.id), { user: user.id }), expiresAt: null, ip: null };
     const token = await findToken(tx, tokenId, clock.now());
     if (token?.status !== "active") throw accountErrors.invalidToken();
-    return grantsOf(token.policies, token.owner);
+    return { ...token, grants: grantsOf(token.policies, token.owner) };
   }
 
   return {
@@ -76,7 +80,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
       };
       const limit = "user" in owner ? limits.userTokens : limits.accountTokens;
       await transaction(async (tx) => {
-        await refuseMore(tx, by, token.policies, owner);
+        await refuseMore(tx, by, token, owner);
         if ((await countTokens(tx, owner)) >= limit) throw accountErrors.tooManyTokens({ limit });
         await insertToken(tx, token, hashSecret(value));
       });
@@ -88,7 +92,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
         const now = clock.now();
         const status = request.status === "active" || request.status === "disabled" ? request.status : old.status;
         const next: Token = { ...old, ...checkRequest(request, { owner, ids, now, known: old.policies }), status };
-        await refuseMore(tx, by, next.policies, owner);
+        await refuseMore(tx, by, next, owner);
         await updateToken(tx, next);
         return find(tx, owner, id);
       });
@@ -99,7 +103,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
       const value = makeTokenValue(ids);
       await transaction(async (tx) => {
         const token = await find(tx, owner, id);
-        await refuseMore(tx, by, token.policies, owner);
+        await refuseMore(tx, by, token, owner);
         await setTokenValue(tx, id, hashSecret(value), clock.now());
       });
       changed(id);

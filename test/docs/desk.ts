@@ -32,8 +32,8 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-/** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. */
-export async function setUpDesk(): Promise<Desk> {
+/** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. `cache` keeps compiled code for the next command. */
+export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
   const [http, smtp, other] = await freePorts(3);
   const tools = join(dir, ".tools");
@@ -53,7 +53,7 @@ export async function setUpDesk(): Promise<Desk> {
   await writeFile(notifier, localize(await readFile(notifier, "utf8")));
   return {
     dir,
-    env: { ...process.env, PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
+    env: { ...process.env, PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", NODE_COMPILE_CACHE: cache, WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
     localize,
     close: () => rm(dir, { recursive: true, force: true }),
   };

@@ -39,6 +39,7 @@ interface Run extends DueSchedule {
  */
 export function createSchedules({ db, jobs, live, clock = systemClock, log = silentLog, concurrency = 20, pollMs = 1000 }: SchedulesOptions): Schedules {
   const tables = db.tables<ScriptsTables>();
+  const comesIn = createCalendar();
   const stop = new AbortController();
   const worker = jobs.work(KIND, { concurrency, leaseMs: LEASE_MS, pollMs }, async ({ payload, attempt }) => {
     const { scriptId, cron, minute } = payload as Run;
@@ -94,13 +95,26 @@ export function createSchedules({ db, jobs, live, clock = systemClock, log = sil
   };
 }
 
-/** One that is kept and no longer understood never comes. */
-function comesIn(cron: string, minute: number): boolean {
-  let expression: CronExpression;
-  try {
-    expression = parseCron(cron);
-  } catch {
-    return false;
+/** To read an expression takes a hundred times longer than to ask it. */
+const MAX_KNOWN = 10_000;
+
+/** Remembers expressions. One that is kept and no longer understood never comes. */
+function createCalendar(): (cron: string, minute: number) => boolean {
+  const known = new Map<string, CronExpression | undefined>();
+
+  function read(cron: string): CronExpression | undefined {
+    try {
+      return parseCron(cron);
+    } catch {
+      return undefined;
+    }
   }
-  return expression.comesIn(minute);
+
+  return (cron, minute) => {
+    if (!known.has(cron)) {
+      if (known.size >= MAX_KNOWN) known.clear();
+      known.set(cron, read(cron));
+    }
+    return known.get(cron)?.comesIn(minute) === true;
+  };
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Script } from "node:vm";
 import { z } from "@hono/zod-openapi";
 import { defineErrors } from "../kernel/index.ts";
 import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "./api.testing.ts";
@@ -115,4 +116,6 @@ test("the document describes the routes", async (t) => {
   assert.ok(document.paths["/zones/{zone_id}/files/{key}"]);
   const page = await (await fetch(`${url}/docs`)).text();
   for (const { operation } of routes) assert.ok(page.includes(`<details id="${operation.id}">`) && page.includes(operation.path.replace("+}", "}")) && page.includes(operation.summary), operation.id);
+  // Throws where a browser would: nothing else here parses it.
+  assert.ok(new Script(/<script>([^]*)<\/script>/.exec(page)![1]!));
 });

@@ -2,7 +2,7 @@ import type { Clock, Ids } from "../../kernel/index.ts";
 import { isUniqueViolation, type Db, type Versions } from "../../store/index.ts";
 import { zoneErrors } from "../errors.ts";
 import type { Executor, ZoneTables } from "../tables.ts";
-import { checkRecord } from "./check.ts";
+import { checkRecord, digestOf } from "./check.ts";
 import { checkConflicts } from "./conflicts.ts";
 import { bumpSerial, deleteRecord, insertRecords, recordById, recordCounts, sumOf, updateRecord } from "./records-table.ts";
 import { createTurns } from "./turns.ts";
@@ -80,8 +80,11 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
       async replace(before, draft) {
         await checkConflicts(tx, zone, draft, before.id);
         const now = clock.now();
+        const same = before.type === draft.type && before.name === draft.name && digestOf(before) === digestOf(draft);
         const record: DnsRecord = {
           ...before, ...draft, modifiedAt: now,
+          // Of a record of the platform that a person makes say something else, the platform knows nothing: it is theirs.
+          ...(!same && { managedBy: null, locked: false, meta: null }),
           commentAt: draft.comment === null ? null : draft.comment === before.comment ? before.commentAt : now,
           tagsAt: draft.tags.length === 0 ? null : JSON.stringify(draft.tags) === JSON.stringify(before.tags) ? before.tagsAt : now,
         };

@@ -1,0 +1,165 @@
+import { createHash } from "node:crypto";
+import type { Clock, Ids, Page, PageRequest } from "../../kernel/index.ts";
+import { isUniqueViolation, type Db } from "../../store/index.ts";
+import { routingErrors } from "../routing/errors.ts";
+import { keyOf, readRecipient } from "../routing/recipient.ts";
+import { switchDestination } from "../routing/rules-table.ts";
+import type { RoutingTables } from "../routing/tables.ts";
+import {
+  addressById, addressByToken, addressCalled, countAddresses, deleteAddress, keepAddress, listAddresses, oldestVerified, type AddressExecutor, type AddressQuery, type AddressTables, type StoredAddress,
+} from "./addresses-table.ts";
+import type { DestinationAddress, VerificationMail } from "./types.ts";
+
+export interface Addresses {
+  list(account: string, query: AddressQuery, page: PageRequest): Promise<Page<DestinationAddress>>;
+  /** Throws noAddress. */
+  get(account: string, id: string): Promise<DestinationAddress>;
+  /** Mails a link to a new address. One that is there already is answered as it is, and gets another mail when it is not verified. Throws badAddress, tooManyAddresses. */
+  create(account: string, email: string): Promise<DestinationAddress>;
+  /** Another mail; the links of those before are void. Throws noAddress, tooSoon. One that is verified gets none. */
+  resend(account: string, id: string): Promise<DestinationAddress>;
+  /** Verified without a mail, or not verified any more: its rules are switched on or off. Throws noAddress. */
+  setVerified(account: string, id: string, verified: boolean): Promise<DestinationAddress>;
+  /** The rules that forward to it stay, disabled. Throws noAddress. */
+  delete(account: string, id: string): Promise<DestinationAddress>;
+  /** Whether mail of the account may be forwarded to it. */
+  isVerified(account: string, email: string): Promise<boolean>;
+  /** "verified", "unverified", or undefined where the account has no such address. */
+  stateOf(account: string, email: string): Promise<"verified" | "unverified" | undefined>;
+  /** The account's first verified address: where mail for postmaster goes that nobody else takes. */
+  firstVerified(account: string): Promise<string | undefined>;
+  /** What the link with this token is for. Throws badLink. */
+  pending(token: string): Promise<DestinationAddress>;
+  /** Done by whoever has the mail with the link. Throws badLink. Once more is no mistake. */
+  verify(token: string): Promise<DestinationAddress>;
+}
+
+export interface AddressesParts {
+  db: Db;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex" | "token">;
+  mail: VerificationMail;
+  /** Rules of these zones were switched on or off. */
+  rulesChanged(zones: readonly string[]): void;
+  /** Addresses of one account at most. Default 200. */
+  limit?: number | undefined;
+}
+
+const MAX_EMAIL = 90;
+const LINK_MS = 3 * 24 * 3_600_000;
+/** Nobody's mailbox is to be filled by pressing a button. */
+const RESEND_MS = 60_000;
+const TOKEN = /^[\w-]{20,100}$/;
+
+const hashOf = (token: string) => createHash("sha256").update(token).digest("hex");
+
+export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 200 }: AddressesParts): Addresses {
+  type Both = AddressTables & RoutingTables;
+  const tables = db.tables<AddressTables>();
+
+  async function need(from: AddressExecutor, account: string, id: string): Promise<StoredAddress> {
+    const found = await addressById(from, account, id);
+    if (found === undefined) throw routingErrors.noAddress();
+    return found;
+  }
+
+  /** Keeps a fresh token first: a link that arrives works. */
+  async function sendLink(address: StoredAddress): Promise<StoredAddress> {
+    const token = ids.token();
+    const now = clock.now();
+    const waiting: StoredAddress = { ...address, tokenHash: hashOf(token), tokenExpiresAt: now + LINK_MS, sentAt: now };
+    await db.transaction<AddressTables, void>(async (tx) => {
+      await need(tx, address.account, address.id);
+      await keepAddress(tx, waiting);
+    });
+    try {
+      await mail.sendVerification(address.email, mail.link(token));
+    } catch (err) {
+      await db.transaction<AddressTables, void>((tx) => keepAddress(tx, { ...waiting, sentAt: null }));
+      throw err;
+    }
+    return waiting;
+  }
+
+  const waitMs = ({ sentAt }: StoredAddress) => (sentAt === null ? 0 : Math.max(0, sentAt + RESEND_MS - clock.now()));
+
+  async function insert(account: string, email: string, address: string): Promise<StoredAddress> {
+    const now = clock.now();
+    const fresh: StoredAddress = { id: ids.hex(), account, email, address, verifiedAt: null, tokenHash: null, tokenExpiresAt: null, sentAt: null, createdAt: now, modifiedAt: now };
+    try {
+      return await db.transaction<AddressTables, StoredAddress>(async (tx) => {
+        const there = await addressCalled(tx, account, address);
+        if (there !== undefined) return there;
+        if ((await countAddresses(tx, account)) >= limit) throw routingErrors.tooManyAddresses({ limit });
+        await keepAddress(tx, fresh);
+        return fresh;
+      });
+    } catch (err) {
+      const there = isUniqueViolation(err) ? await addressCalled(tables, account, address) : undefined;
+      if (there === undefined) throw err;
+      return there;
+    }
+  }
+
+  /** Changes an address and, with it, the rules that forward to it. */
+  async function change(find: (tx: AddressExecutor) => Promise<StoredAddress>, to: "verified" | "unverified" | "deleted"): Promise<DestinationAddress> {
+    const { address, zones } = await db.transaction<Both, { address: StoredAddress; zones: string[] }>(async (tx) => {
+      const addresses = tx as unknown as AddressExecutor;
+      const before = await find(addresses);
+      const now = clock.now();
+      if (to === "deleted") await deleteAddress(addresses, before.id);
+      if (to === "deleted" || (to === "verified") !== (before.verifiedAt !== null)) {
+        // Of one that is not verified any more the old link is void too.
+        const after: StoredAddress = { ...before, verifiedAt: to === "verified" ? now : null, modifiedAt: now, ...(to === "unverified" && { tokenHash: null, tokenExpiresAt: null }) };
+        if (to !== "deleted") await keepAddress(addresses, after);
+        return { address: to === "deleted" ? before : after, zones: await switchDestination(tx, before.account, before.address, to, now) };
+      }
+      return { address: before, zones: [] };
+    });
+    rulesChanged(zones);
+    return bare(address);
+  }
+
+  async function byToken(from: AddressExecutor, token: string): Promise<StoredAddress> {
+    const found = TOKEN.test(token) ? await addressByToken(from, hashOf(token)) : undefined;
+    if (found === undefined || found.tokenExpiresAt === null || found.tokenExpiresAt <= clock.now()) throw routingErrors.badLink();
+    return found;
+  }
+
+  return {
+    async list(account, query, page) {
+      const { items, total } = await listAddresses(tables, account, query, page);
+      return { items: items.map(bare), total };
+    },
+    get: async (account, id) => bare(await need(tables, account, id)),
+    async create(account, given) {
+      const email = given.trim();
+      const read = readRecipient(email);
+      if (email.length > MAX_EMAIL || read === undefined || read.domain === "" || read.domain.startsWith("[")) throw routingErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
+      const stored = await insert(account, email, keyOf(read));
+      return bare(stored.verifiedAt !== null || waitMs(stored) > 0 ? stored : await sendLink(stored));
+    },
+    async resend(account, id) {
+      const stored = await need(tables, account, id);
+      if (stored.verifiedAt !== null) return bare(stored);
+      const wait = waitMs(stored);
+      if (wait > 0) throw routingErrors.tooSoon({ seconds: RESEND_MS / 1000, retryAfter: Math.ceil(wait / 1000) });
+      return bare(await sendLink(stored));
+    },
+    setVerified: (account, id, verified) => change((tx) => need(tx, account, id), verified ? "verified" : "unverified"),
+    delete: (account, id) => change((tx) => need(tx, account, id), "deleted"),
+    isVerified: async (account, email) => (await stateOf(account, email)) === "verified",
+    stateOf,
+    firstVerified: async (account) => (await oldestVerified(tables, account))?.email,
+    pending: async (token) => bare(await byToken(tables, token)),
+    verify: (token) => change((tx) => byToken(tx, token), "verified"),
+  };
+
+  async function stateOf(account: string, email: string) {
+    const read = readRecipient(email);
+    const found = read && (await addressCalled(tables, account, keyOf(read)));
+    return found && (found.verifiedAt === null ? "unverified" : "verified");
+  }
+}
+
+const bare = ({ id, account, email, verifiedAt, createdAt, modifiedAt }: StoredAddress): DestinationAddress => ({ id, account, email, verifiedAt, createdAt, modifiedAt });

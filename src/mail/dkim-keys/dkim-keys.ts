@@ -1,0 +1,139 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { createVersions, isUniqueViolation, type Db, type Events, type Secrets } from "../../store/index.ts";
+import { generateKeys, recordOf, selectorOf } from "./generate.ts";
+import { deleteKeysOf, insertKeys, keysOf, setState, takeRetired, type DkimTables, type StoredKey } from "./keys-table.ts";
+import type { DkimAlgorithm, DkimKey, DkimRecord, DkimUse, SigningKey } from "./types.ts";
+
+/** Published with a zone's id after every change of its keys. */
+export const DKIM_CHANGED = "mail.dkim";
+
+export interface DkimName {
+  zone: string;
+  domain: string;
+  use: DkimUse;
+}
+
+export interface DkimRequest extends DkimName {
+  account: string;
+  /** Selector of the first key. */
+  selector: string;
+  /** Default: RSA alone. */
+  algorithms?: readonly DkimAlgorithm[];
+}
+
+export interface DkimKeys {
+  /** Makes the keys of a name that are not there yet. All of them, oldest first. */
+  ensure(request: DkimRequest): Promise<DkimKey[]>;
+  list(name: DkimName): Promise<DkimKey[]>;
+  /** What must stand in the DNS for the keys there are: active, next and retired ones. */
+  records(name: DkimName): Promise<DkimRecord[]>;
+  /** What messages are signed with; answered from memory as a rule. Empty where there are no keys. */
+  signers(name: DkimName): Promise<SigningKey[]>;
+  /** Makes the next keys; with next ones there already it makes none. They sign when `promote` says that they are in the DNS. */
+  rotate(request: DkimRequest): Promise<DkimKey[]>;
+  /** The next keys sign from now on, those before are retired. Whether there were any. */
+  promote(name: DkimName): Promise<boolean>;
+  /** Deletes keys that were retired before this time. The names they were of: their records can go. */
+  sweep(before: number): Promise<DkimName[]>;
+  /** All of a zone. */
+  forget(zone: string): Promise<void>;
+  close(): void;
+}
+
+export interface DkimKeysParts {
+  db: Db;
+  secrets: Secrets;
+  events: Events;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex">;
+}
+
+/** Names whose opened keys are kept in memory. */
+const MAX_OPEN = 1000;
+/** Where other processes write too, what is in memory is at most this old, should a hint of theirs be lost. */
+const MAX_AGE_MS = 60_000;
+const SWEEP_BATCH = 500;
+
+export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysParts): DkimKeys {
+  const tables = db.tables<DkimTables>();
+  const versions = createVersions({ events, topic: DKIM_CHANGED, alone: true });
+  const open = new Map<string, { version: number | undefined; at: number; keys: SigningKey[] }>();
+
+  async function make({ zone, account, domain, use, selector: base }: DkimRequest, algorithm: DkimAlgorithm, turn: number, state: StoredKey["state"]): Promise<StoredKey> {
+    const { publicKey, privateKey } = await generateKeys(algorithm);
+    const id = ids.hex();
+    return {
+      id, zone, account, domain, use, selector: selectorOf(base, turn, algorithm), algorithm, state, turn, publicKey, privateKey: secrets.seal(privateKey, `dkim/${id}`),
+      createdAt: clock.now(), retiredAt: null,
+    };
+  }
+
+  async function insert(request: DkimRequest, keys: StoredKey[]): Promise<DkimKey[]> {
+    if (keys.length > 0) {
+      try {
+        await db.transaction<DkimTables, void>((tx) => insertKeys(tx, keys));
+        versions.changed(request.zone);
+      } catch (err) {
+        // Somebody else was quicker: theirs are as good.
+        if (!isUniqueViolation(err)) throw err;
+      }
+    }
+    return list(request);
+  }
+
+  const list = async ({ zone, domain, use }: DkimName) => (await keysOf(tables, zone, domain, use)).map(bare);
+
+  return {
+    list,
+    async ensure(request) {
+      const there = await keysOf(tables, request.zone, request.domain, request.use);
+      const missing = (request.algorithms ?? ["rsa"]).filter((algorithm) => !there.some((key) => key.algorithm === algorithm && key.state === "active"));
+      const turn = Math.max(0, ...there.map((key) => key.turn)) + (there.some((key) => missing.includes(key.algorithm)) ? 1 : 0);
+      return insert(request, await Promise.all(missing.map((algorithm) => make(request, algorithm, Math.max(1, turn), "active"))));
+    },
+    records: async (name) => (await list(name)).map(recordOf),
+    async signers(name) {
+      const place = `${name.zone} ${name.use} ${name.domain}`;
+      const version = versions.of(name.zone);
+      const known = open.get(place);
+      if (known !== undefined && known.version === version && (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)) return known.keys;
+      const active = (await keysOf(tables, name.zone, name.domain, name.use)).filter(({ state }) => state === "active");
+      const keys = active.map(({ id, domain, selector, algorithm, privateKey }): SigningKey => ({ domain, selector, algorithm, privateKey: secrets.open(privateKey, `dkim/${id}`) }));
+      if (!open.has(place) && open.size >= MAX_OPEN) open.delete(open.keys().next().value!);
+      open.set(place, { version, at: clock.now(), keys });
+      return keys;
+    },
+    async rotate(request) {
+      const there = await keysOf(tables, request.zone, request.domain, request.use);
+      if (there.some(({ state }) => state === "next")) return there.map(bare);
+      const turn = Math.max(0, ...there.map((key) => key.turn)) + 1;
+      return insert(request, await Promise.all((request.algorithms ?? ["rsa"]).map((algorithm) => make(request, algorithm, turn, "next"))));
+    },
+    async promote({ zone, domain, use }) {
+      const promoted = await db.transaction<DkimTables, boolean>(async (tx) => {
+        const there = await keysOf(tx, zone, domain, use);
+        if (!there.some(({ state }) => state === "next")) return false;
+        for (const { id, state } of there) {
+          if (state === "active") await setState(tx, id, "retired", clock.now());
+          if (state === "next") await setState(tx, id, "active", null);
+        }
+        return true;
+      });
+      if (promoted) versions.changed(zone);
+      return promoted;
+    },
+    async sweep(before) {
+      const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => takeRetired(tx, before, SWEEP_BATCH));
+      for (const zone of new Set(gone.map((key) => key.zone))) versions.changed(zone);
+      return [...new Map(gone.map(({ zone, domain, use }) => [`${zone} ${domain} ${use}`, { zone, domain, use }])).values()];
+    },
+    async forget(zone) {
+      await db.transaction<DkimTables, void>((tx) => deleteKeysOf(tx, zone));
+      versions.changed(zone);
+    },
+    close: versions.close,
+  };
+}
+
+const bare = ({ id, zone, account, domain, use, selector, algorithm, state, publicKey, createdAt, retiredAt }: StoredKey): DkimKey =>
+  ({ id, zone, account, domain, use, selector, algorithm, state, publicKey, createdAt, retiredAt });

@@ -1,0 +1,111 @@
+import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { Db, Events, Secrets } from "../../store/index.ts";
+import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
+import { createAddresses, type Addresses } from "../addresses/addresses.ts";
+import type { VerificationMail } from "../addresses/types.ts";
+import { createDkimKeys, type DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import { createRoutingDns, type RoutingDns } from "./dns.ts";
+import { routingErrors } from "./errors.ts";
+import { forgetZone, zonesKept } from "./names-table.ts";
+import type { RoutingHosts } from "./needed.ts";
+import type { RecordVerifier, RoutingLimits, RoutingParts } from "./parts.ts";
+import { createPlanner, type PlannedZone, type PlanRequest } from "./plan.ts";
+import { createResolve } from "./resolve.ts";
+import { createRules, type Rules } from "./rules.ts";
+import { createSettings, type ZoneSettings } from "./settings.ts";
+import { createTablesCache } from "./tables-cache.ts";
+import type { RoutingTables } from "./tables.ts";
+import type { Resolution } from "./types.ts";
+
+export interface EmailRoutingOptions {
+  db: Db;
+  zones: Zones;
+  scripts: RoutingParts["scripts"];
+  secrets: Secrets;
+  events: Events;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex" | "token">;
+  /** How a new destination address is asked whether it agrees. */
+  addresses: VerificationMail & { limit?: number };
+  hosts: RoutingHosts;
+  /** Where mail for postmaster goes that no rule takes. Default: the account's first verified destination address. */
+  postmaster?: string;
+  verifier?: RecordVerifier;
+  limits?: Partial<RoutingLimits>;
+  log?: Log;
+}
+
+export interface EmailRouting {
+  settings: ZoneSettings;
+  dns: RoutingDns;
+  rules: Rules;
+  addresses: Addresses;
+  dkimKeys: DkimKeys;
+  /** What has to change for a worker to own the addresses of its configuration file. */
+  plan(account: string, request: PlanRequest): Promise<PlannedZone[]>;
+  /** Enables or disables routing of a zone and, with a worker, hands it all mail that no other rule takes. */
+  connect(zone: Zone, request: { enabled: boolean; worker?: string | undefined }): Promise<void>;
+  /** Where mail for a recipient goes; microseconds while nothing changes. */
+  resolve(recipient: string): Promise<Resolution>;
+  /** Deletes what is kept about zones that are gone; done by itself when a zone is deleted. To be called at start, in case nobody was there to hear of it. */
+  tidy(): Promise<void>;
+  close(): void;
+}
+
+/** https://developers.cloudflare.com/email-routing/limits/ */
+const DEFAULT_LIMITS: RoutingLimits = { rules: 200, names: 30 };
+const TIDY_BATCH = 500;
+
+export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
+  const { db, zones, scripts, events, clock, ids, hosts, verifier, postmaster, log = silentLog } = options;
+  const tables = createTablesCache({ db, events, zones, clock });
+  const dkimKeys = createDkimKeys(options);
+  const { limit, ...mail } = options.addresses;
+  const addresses = createAddresses({
+    db, clock, ids, limit, mail,
+    rulesChanged(changed) {
+      for (const zone of changed) tables.changed(zone);
+    },
+  });
+  const parts: RoutingParts = { db, clock, ids, zones, scripts, addresses, dkimKeys, hosts, verifier, limits: { ...DEFAULT_LIMITS, ...options.limits }, changed: tables.changed };
+  const dns = createRoutingDns(parts);
+  const rules = createRules(parts);
+
+  async function forget(zone: string) {
+    await db.transaction<RoutingTables, void>((tx) => forgetZone(tx, zone));
+    await dkimKeys.forget(zone);
+    tables.changed(zone, "names");
+  }
+
+  async function tidy() {
+    const kept = db.tables<RoutingTables>();
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const ids: string[] = await zonesKept(kept, after, TIDY_BATCH);
+      for (const id of ids) if ((await zones.find(id)) === undefined) await forget(id);
+      after = ids.length < TIDY_BATCH ? undefined : ids.at(-1);
+    }
+  }
+
+  const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
+    // An empty id: some hints were lost.
+    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
+  });
+
+  return {
+    settings: createSettings(parts, dns), dns, rules, addresses, dkimKeys, tidy,
+    plan: createPlanner(parts, rules),
+    async connect(zone, { enabled, worker }) {
+      if (!enabled) return dns.disable(zone);
+      // The worker is looked for first: when it is missing, nothing has changed.
+      if (worker !== undefined && (await scripts.get(zone.account, worker)) === undefined) throw routingErrors.unknownWorker({ worker });
+      await dns.enable(zone);
+      if (worker !== undefined) await rules.replaceCatchAll(zone, { matchers: [{ type: "all" }], actions: [{ type: "worker", value: [worker] }], enabled: true });
+    },
+    resolve: createResolve({ scripts, addresses, clock, tables, postmaster }),
+    close() {
+      unsubscribe();
+      tables.close();
+      dkimKeys.close();
+    },
+  };
+}

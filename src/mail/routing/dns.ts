@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto";
+import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index.ts";
+import type { DnsRecord, Zone } from "../../zones/index.ts";
+import type { DkimRecord } from "../dkim-keys/types.ts";
+import { routingErrors } from "./errors.ts";
+import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
+import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-table.ts";
+import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
+import type { RoutingParts } from "./parts.ts";
+import { includes, textOf, withInclude, withoutInclude } from "./spf.ts";
+import type { RoutingTables } from "./tables.ts";
+
+export interface RoutingDns {
+  /** Makes and locks the records of a name, of the zone's own by default, and routes its mail. Throws mxInTheWay, notInZone, ownZone, tooManyDomains, and what making records throws. */
+  enable(zone: Zone, name?: string): Promise<void>;
+  /** Removes what `enable` has made. Without a name: for the zone's own and all below. */
+  disable(zone: Zone, name?: string): Promise<void>;
+  /** Lets people change the records. Throws notEnabled. */
+  unlock(zone: Zone, name?: string): Promise<void>;
+  /** What a name needs, whether it is there or not. */
+  needed(zone: Zone, name?: string): Promise<NeededRecord[]>;
+  examine(zone: Zone, name: string): Promise<Examined>;
+  /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. */
+  rotateDkim(zone: Zone, name?: string): Promise<DkimRecord[]>;
+  /** Writes the records of a name once more, as after its DKIM keys have changed. */
+  republish(zone: Zone, name?: string): Promise<void>;
+}
+
+/** Of an owner of records: the zones room takes 100 characters. */
+const MAX_OWNER = 100;
+
+export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limits, verifier, changed }: RoutingParts): RoutingDns {
+  const tables = db.tables<RoutingTables>();
+  const { managed } = zones.records;
+  const dkimOf = (zone: Zone, name: string) => ({ zone: zone.id, account: zone.account, domain: name, use: "routing" as const });
+  const dkimRequest = (zone: Zone, name: string) => ({ ...dkimOf(zone, name), selector: hosts.dkimSelector, algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const) });
+
+  const nameIn = (zone: Zone, given: string | undefined): string => {
+    if (given === undefined || given === "") return zone.name;
+    let name: string;
+    try {
+      name = normalDomain(given);
+    } catch (err) {
+      if (err instanceof DnsSyntaxError) throw routingErrors.notInZone({ name: given, zone: zone.name }, { cause: err });
+      throw err;
+    }
+    if (!isWithin(name, zone.name)) throw routingErrors.notInZone({ name, zone: zone.name });
+    return name;
+  };
+
+  async function checkName(zone: Zone, name: string, rows: readonly NameRow[]): Promise<void> {
+    const nearest = await zones.byName(name, { enclosing: true });
+    if (nearest !== undefined && nearest.id !== zone.id) throw routingErrors.ownZone({ name, other: nearest.name });
+    if (!rows.some((row) => row.name === name) && rows.length >= limits.names) throw routingErrors.tooManyDomains({ limit: limits.names });
+  }
+
+  /** A person's own SPF record gets our include, for a name has one (RFC 7208 4.5). Its id, where that was done. */
+  async function joinSpf(zone: Zone, there: readonly DnsRecord[], name: string): Promise<string | null> {
+    const [only, ...more] = spfOf(name, there);
+    if (only === undefined || more.length > 0 || only.locked) return null;
+    const text = textOf(only.content);
+    if (includes(text, hosts.spfInclude)) return null;
+    await zones.records.update(zone, only.id, { content: withInclude(text, hosts.spfInclude) });
+    return only.id;
+  }
+
+  async function leaveSpf(zone: Zone, { name, spfRecord: id }: NameRow): Promise<void> {
+    if (id === null) return;
+    const record = (await managed.at(zone.id, name, ["TXT"])).find((one) => one.id === id && !one.locked);
+    if (record !== undefined) await zones.records.update(zone, id, { content: withoutInclude(textOf(record.content), hosts.spfInclude) });
+  }
+
+  async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {
+    const owner = ownerOf(zone, name);
+    // Beside somebody else's SPF record ours would spoil both.
+    const alone = spfOf(name, there).every(({ managedBy }) => managedBy === owner);
+    const records = [...mxRecords(name, hosts), ...(alone ? [spfRecord(name, hosts)] : []), ...dkimRecords(name, await dkimKeys.records(dkimOf(zone, name)))];
+    await managed.set(zone, { owner, locked: true, meta: { email_routing: true }, records: records.map((record) => ({ ...record, name: `${record.name}.` })) });
+  }
+
+  async function disableName(zone: Zone, row: NameRow): Promise<void> {
+    // The records first: as long as they bring mail, it is taken.
+    await managed.remove(zone, ownerOf(zone, row.name));
+    await leaveSpf(zone, row);
+    await db.transaction<RoutingTables, void>(async (tx) => {
+      await touchZone(tx, zone, {}, clock);
+      if (row.name === zone.name) await keepName(tx, { ...row, enabled: false, spfRecord: null }, clock.now());
+      else await deleteName(tx, row.id);
+    });
+    changed(zone.id, "names");
+  }
+
+  async function enabledRow(zone: Zone, name: string): Promise<NameRow> {
+    const row = (await namesOf(tables, zone.id)).find((one) => one.name === name);
+    if (row?.enabled !== true) throw routingErrors.notEnabled({ name });
+    return row;
+  }
+
+  return {
+    async enable(zone, given) {
+      const name = nameIn(zone, given);
+      const rows = await namesOf(tables, zone.id);
+      await checkName(zone, name, rows);
+      const there = await managed.at(zone.id, name, ["MX", "TXT"]);
+      const foreign = foreignMx(name, mxRecords(name, hosts), there).sort((a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1));
+      if (foreign.length > 0) throw routingErrors.mxInTheWay({ name, records: foreign.map(({ priority, content }) => `${priority} ${content}`).join(", ") });
+      await dkimKeys.ensure(dkimRequest(zone, name));
+      const before = rows.find((row) => row.name === name);
+      const joined = await joinSpf(zone, there, name);
+      await publish(zone, name, there);
+      await db.transaction<RoutingTables, void>(async (tx) => {
+        await touchZone(tx, zone, {}, clock);
+        await keepName(tx, { id: before?.id ?? ids.hex(), zone: zone.id, account: zone.account, name, enabled: true, spfRecord: joined ?? before?.spfRecord ?? null }, clock.now());
+      });
+      changed(zone.id, "names");
+    },
+    async disable(zone, given) {
+      const name = nameIn(zone, given);
+      const rows = await namesOf(tables, zone.id);
+      for (const row of rows) if (name === zone.name || row.name === name) await disableName(zone, row);
+    },
+    async unlock(zone, given) {
+      const name = nameIn(zone, given);
+      await enabledRow(zone, name);
+      await managed.lock(zone, ownerOf(zone, name), false);
+      await db.transaction<RoutingTables, void>((tx) => touchZone(tx, zone, {}, clock));
+    },
+    async needed(zone, given) {
+      const name = nameIn(zone, given);
+      // Names that nobody has enabled get no keys: there are too many of them.
+      if (name === zone.name) await dkimKeys.ensure(dkimRequest(zone, name));
+      return neededRecords(name, hosts, await dkimKeys.records(dkimOf(zone, name)));
+    },
+    async examine(zone, name) {
+      const keys = await dkimKeys.records(dkimOf(zone, name));
+      const needed = neededRecords(name, hosts, keys);
+      const there = [...(await managed.at(zone.id, name, ["MX", "TXT"])), ...(await Promise.all(dkimRecords(name, keys).map((record) => managed.at(zone.id, record.name, ["TXT"])))).flat()];
+      const found = examine(needed, there, { spfInclude: hosts.spfInclude, owner: ownerOf(zone, name) });
+      const unresolved = found.problems.length > 0 ? [] : ((await verifier?.missing(name, needed)) ?? []);
+      return { ...found, problems: [...found.problems, ...unresolved.map((missing) => ({ code: "dns.unresolved" as const, missing }))] };
+    },
+    async rotateDkim(zone, given) {
+      const name = nameIn(zone, given);
+      await enabledRow(zone, name);
+      await dkimKeys.rotate(dkimRequest(zone, name));
+      await publish(zone, name, await managed.at(zone.id, name, ["MX", "TXT"]));
+      return dkimKeys.records(dkimOf(zone, name));
+    },
+    async republish(zone, given) {
+      const name = nameIn(zone, given);
+      await enabledRow(zone, name);
+      await publish(zone, name, await managed.at(zone.id, name, ["MX", "TXT"]));
+    },
+  };
+}
+
+/** As whom the zones room keeps the records of a name. */
+export function ownerOf(zone: Pick<Zone, "name">, name: string): string {
+  if (name === zone.name) return "email-routing";
+  const below = name.slice(0, -zone.name.length - 1);
+  const owner = `email-routing/${below}`;
+  return owner.length <= MAX_OWNER ? owner : `email-routing/${createHash("sha256").update(below).digest("hex")}`;
+}

@@ -1,0 +1,31 @@
+import { defineErrors } from "../../kernel/index.ts";
+
+/** Codes up to 2062 are those clients know from the hosted API; the others are ours. */
+export const routingErrors = defineErrors("email-routing", {
+  invalidInput: { code: 2007, http: 422, message: "Invalid Input. {reason}" },
+  unknownWorker: { code: 2016, http: 422, message: "Worker not found: {worker}", fix: "Deploy it first, in the account of the zone." },
+  invalidOperation: { code: 2020, http: 409, message: "Invalid rule operation", fix: "The catch-all rule of a zone is always there: read and write it at rules/catch_all." },
+  notVerified: {
+    code: 2054, http: 400, message: "Destination address is not verified",
+    fix: "Add {address} to the destination addresses of the account and open the link in the mail it gets.",
+  },
+  unknownDomain: { code: 2062, http: 400, message: "Unknown Email Routing domain: {name}", fix: "Enable Email Routing for that name in a zone of this account." },
+
+  noRule: { code: 2901, http: 404, message: "Routing rule not found" },
+  tooManyRules: { code: 2902, http: 400, message: "A zone has at most {limit} routing rules", fix: "Delete rules that are not needed, or use the catch-all rule." },
+  noAddress: { code: 2903, http: 404, message: "Destination address not found" },
+  tooManyAddresses: { code: 2904, http: 400, message: "An account has at most {limit} destination addresses", fix: "Delete addresses that are not needed." },
+  badAddress: { code: 2905, http: 422, message: "{address} is not an e-mail address", fix: "Give one address, like user@example.com, of at most {limit} characters." },
+  tooSoon: { code: 2906, http: 429, message: "A verification mail was sent to this address less than {seconds} seconds ago" },
+  adminOnly: { code: 2907, http: 403, message: "Only an administrator may verify an address without its mail", fix: "Use a token with Account Settings Write, or open the link in the verification mail." },
+  badLink: { code: 2908, http: 404, message: "This link is not valid, or not any more", fix: "Ask for another verification mail." },
+
+  mxInTheWay: {
+    code: 2911, http: 409, message: "{name} has MX records of another mail service: {records}",
+    fix: "Delete them first: mail for {name} goes there. Nothing was changed.",
+  },
+  notInZone: { code: 2912, http: 400, message: "{name} is not a name of the zone {zone}" },
+  ownZone: { code: 2913, http: 400, message: "{name} is in the zone {other}", fix: "Enable Email Routing there." },
+  tooManyDomains: { code: 2914, http: 400, message: "Email Routing serves at most {limit} names of a zone", fix: "Disable names that are not needed." },
+  notEnabled: { code: 2915, http: 404, message: "Email Routing is not enabled for {name}" },
+});

@@ -1,0 +1,41 @@
+import { keyOf, untagged, type Recipient } from "./recipient.ts";
+import { targetOf } from "./rules-table.ts";
+import type { Rule, Why } from "./types.ts";
+
+/** The rules of one zone, made ready for looking recipients up. */
+export interface MatchTable {
+  zone: { id: string; account: string; name: string };
+  supportSubaddress: boolean;
+  /** By what recipients are compared with: of several rules for one, the first. */
+  literal: ReadonlyMap<string, Rule>;
+  /** Absent while it is disabled. */
+  catchAll?: Rule;
+}
+
+/** `rules` in the order in which they are looked at; disabled ones are passed over. */
+export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean, rules: readonly Rule[]): MatchTable {
+  const literal = new Map<string, Rule>();
+  let catchAll: Rule | undefined;
+  for (const rule of rules) {
+    if (!rule.enabled) continue;
+    const target = targetOf(rule.matcher);
+    if (target === null) catchAll ??= rule;
+    else if (!literal.has(target)) literal.set(target, rule);
+  }
+  return { zone, supportSubaddress, literal, ...(catchAll && { catchAll }) };
+}
+
+export interface Match {
+  rule: Rule;
+  why: Extract<Why, "literal" | "subaddress" | "catch-all">;
+}
+
+/** The rule for a recipient. The catch-all rule is for the zone's own name; names below it have rules for single addresses only. */
+export function matchRecipient({ zone, supportSubaddress, literal, catchAll }: MatchTable, recipient: Recipient): Match | undefined {
+  const exact = literal.get(keyOf(recipient));
+  if (exact !== undefined) return { rule: exact, why: "literal" };
+  const plain = supportSubaddress ? untagged(recipient) : undefined;
+  const tagged = plain && literal.get(keyOf(plain));
+  if (tagged !== undefined) return { rule: tagged, why: "subaddress" };
+  return catchAll !== undefined && recipient.domain === zone.name ? { rule: catchAll, why: "catch-all" } : undefined;
+}

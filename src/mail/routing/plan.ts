@@ -1,0 +1,133 @@
+import type { Zone } from "../../zones/index.ts";
+import { routingErrors } from "./errors.ts";
+import { namesCalled } from "./names-table.ts";
+import type { RoutingParts } from "./parts.ts";
+import { keyOf, readRecipient } from "./recipient.ts";
+import { checkAction, checkMatcher } from "./rule-check.ts";
+import { rulesOf, rulesOwnedBy, targetOf } from "./rules-table.ts";
+import { sameAction, type Rules } from "./rules.ts";
+import type { RoutingTables } from "./tables.ts";
+import type { Action, Rule, RuleRequest } from "./types.ts";
+
+/** The addresses in a worker's configuration file, which it is to own. */
+export interface PlanRequest {
+  /** Stable id of the worker. */
+  owner: string;
+  rules: Pick<RuleRequest, "matchers" | "actions" | "enabled">[];
+  catchAll: { target: string; rule: Pick<RuleRequest, "matchers" | "actions" | "enabled"> }[];
+}
+
+export interface PlannedChange {
+  /** `conflict`: the address has a rule of somebody else. */
+  type: "added" | "updated" | "deleted" | "conflict";
+  /** An address as it is compared, or `*@<zone>`. */
+  target: string;
+  /** The rule that is there. */
+  remote?: Rule & { ownerName?: string };
+}
+
+export interface PlannedZone {
+  id: string;
+  name: string;
+  changes: PlannedChange[];
+}
+
+interface Wanted {
+  target: string;
+  catchAll: boolean;
+  action: Action;
+  enabled: boolean;
+}
+
+/** Addresses in one configuration file. */
+const MAX_WANTED = 1000;
+/** Of one plan, as of one configuration file. */
+const ORDER = ["added", "updated", "conflict", "deleted"];
+
+/**
+ * What has to change for the rules of a worker to be those its configuration file has. Changes nothing. Throws invalidInput, unknownWorker,
+ * unknownDomain.
+ */
+export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules): (account: string, request: PlanRequest) => Promise<PlannedZone[]> {
+  const tables = db.tables<RoutingTables>();
+
+  /** The zone of the account that mail for this domain is routed in. */
+  async function routedIn(account: string, domain: string): Promise<Zone> {
+    for (const { zone: id, enabled, account: owner } of await namesCalled(tables, domain)) {
+      const zone = enabled && owner === account ? await zones.find(id) : undefined;
+      if (zone !== undefined) return zone;
+    }
+    throw routingErrors.unknownDomain({ name: domain });
+  }
+
+  async function wanted(account: string, { rules: literal, catchAll }: PlanRequest): Promise<Map<Zone, Wanted[]>> {
+    const found = new Map<string, { zone: Zone; wanted: Wanted[] }>();
+    const seen = new Set<string>();
+    const add = (zone: Zone, one: Wanted) => {
+      if (seen.has(one.target)) throw routingErrors.invalidInput({ reason: `${one.target} is there twice.` });
+      seen.add(one.target);
+      const group = found.getOrInsertComputed(zone.id, () => ({ zone, wanted: [] }));
+      group.wanted.push(one);
+    };
+    for (const { matchers, actions, enabled = true } of literal) {
+      const recipient = readRecipient((matchers[0]?.value ?? "").trim());
+      if (recipient === undefined || recipient.domain === "") throw routingErrors.invalidInput({ reason: `${JSON.stringify(matchers[0]?.value ?? "")} is not an address.` });
+      const zone = await routedIn(account, recipient.domain);
+      checkMatcher(matchers, zone.name, false);
+      add(zone, { target: keyOf(recipient), catchAll: false, action: checkAction(actions), enabled });
+    }
+    for (const { target, rule } of catchAll) {
+      const domain = /^\*@(.+)$/.exec(target.trim().toLowerCase())?.[1];
+      const name = domain === undefined ? undefined : readRecipient(`any@${domain}`)?.domain;
+      if (name === undefined) throw routingErrors.invalidInput({ reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.` });
+      const zone = await routedIn(account, name);
+      // Names below the zone's own have rules for single addresses only.
+      if (zone.name !== name) throw routingErrors.unknownDomain({ name: `*@${name}` });
+      checkMatcher(rule.matchers, zone.name, true);
+      add(zone, { target: `*@${name}`, catchAll: true, action: checkAction(rule.actions), enabled: rule.enabled ?? true });
+    }
+    return new Map([...found.values()].map(({ zone, wanted }) => [zone, wanted]));
+  }
+
+  async function changesIn(zone: Zone, wanted: readonly Wanted[], owner: string): Promise<PlannedChange[]> {
+    const there = await rulesOf(tables, zone.id);
+    const catchAll = await rules.catchAll(zone);
+    const changes = wanted.map(({ target, catchAll: isCatchAll, action, enabled }): PlannedChange | undefined => {
+      const candidates = isCatchAll ? [catchAll] : there.filter(({ matcher }) => targetOf(matcher) === target);
+      const remote = candidates.find((rule) => rule.owner === owner) ?? candidates[0];
+      if (remote === undefined || isUntouched(remote)) return { type: "added", target };
+      if (remote.owner !== owner) return { type: "conflict", target, remote };
+      return sameAction(remote.action, action) && remote.enabled === enabled ? undefined : { type: "updated", target, remote };
+    });
+    return changes.filter((change) => change !== undefined);
+  }
+
+  return async (account, request) => {
+    if ((await scripts.byId(account, request.owner)) === undefined) throw routingErrors.unknownWorker({ worker: request.owner });
+    if (request.rules.length + request.catchAll.length > MAX_WANTED) throw routingErrors.invalidInput({ reason: `A Worker has at most ${MAX_WANTED} addresses.` });
+    const groups = await wanted(account, request);
+    const planned = new Map<string, PlannedZone>();
+    const group = (zone: Zone) => planned.getOrInsertComputed(zone.id, () => ({ id: zone.id, name: zone.name, changes: [] }));
+    for (const [zone, list] of groups) group(zone).changes.push(...(await changesIn(zone, list, request.owner)));
+
+    const targets = new Set([...groups.values()].flat().map(({ target }) => target));
+    for (const rule of await rulesOwnedBy(tables, account, request.owner)) {
+      const zone = await zones.find(rule.zone);
+      if (zone === undefined) continue;
+      const target = targetOf(rule.matcher) ?? `*@${zone.name}`;
+      if (!targets.has(target)) group(zone).changes.push({ type: "deleted", target, remote: rule });
+    }
+    const named = await Promise.all([...planned.values()].filter(({ changes }) => changes.length > 0).map(async (zone) => ({ ...zone, changes: await Promise.all(zone.changes.map((change) => withOwner(account, change))) })));
+    for (const { changes } of named) changes.sort((a, b) => ORDER.indexOf(a.type) - ORDER.indexOf(b.type));
+    return named.sort((a, b) => (a.name < b.name ? -1 : 1));
+  };
+
+  async function withOwner(account: string, change: PlannedChange): Promise<PlannedChange> {
+    const owner = change.remote?.owner;
+    const script = owner == null ? undefined : await scripts.byId(account, owner);
+    return script === undefined ? change : { ...change, remote: { ...change.remote!, ownerName: script.name } };
+  }
+}
+
+/** A catch-all rule as a zone has it from the beginning: nobody's. */
+const isUntouched = ({ matcher, action, enabled, source }: Rule) => matcher.type === "all" && action.type === "drop" && !enabled && source === "api";

@@ -1,0 +1,67 @@
+import type { Clock } from "../../kernel/index.ts";
+import { matchRecipient, type MatchTable } from "./match.ts";
+import type { RoutingParts } from "./parts.ts";
+import { readRecipient, type Recipient } from "./recipient.ts";
+import type { TablesCache } from "./tables-cache.ts";
+import type { Resolution, Rule } from "./types.ts";
+
+export interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"> {
+  clock: Pick<Clock, "now">;
+  tables: TablesCache;
+  /** The operator's own address for mail to postmaster that no rule takes. */
+  postmaster?: string | undefined;
+}
+
+/** Whether a worker is there is remembered this long: a worker that came is found, one that went fails by itself. */
+const WORKER_MS = 2000;
+const MAX_WORKERS = 2000;
+
+/**
+ * Where mail for a recipient goes. Rules for the whole address first, then, with subaddressing, those for it without its tag, then the
+ * catch-all rule.
+ *
+ * RFC 5321 4.5.1: postmaster is taken for every domain mail is routed for, in any case of letters. Without a rule of its own it goes to the
+ * catch-all rule, then to the operator's address, then to the account's first verified destination address; with none of these
+ * it is accepted and dropped, which the log of messages shows. The bare `postmaster` goes to the operator's address or is dropped.
+ */
+export function createResolve({ scripts, addresses, clock, tables, postmaster }: ResolveParts): (recipient: string) => Promise<Resolution> {
+  const workers = new Map<string, { there: boolean; until: number }>();
+
+  async function workerThere(account: string, name: string): Promise<boolean> {
+    const key = `${account}/${name}`;
+    const found = workers.get(key);
+    if (found !== undefined && found.until > clock.now()) return found.there;
+    const there = (await scripts.get(account, name))?.live !== undefined;
+    workers.delete(key);
+    if (workers.size >= MAX_WORKERS) workers.delete(workers.keys().next().value!);
+    workers.set(key, { there, until: clock.now() + WORKER_MS });
+    return there;
+  }
+
+  async function follow(rule: Rule, why: Resolution["why"]): Promise<Resolution> {
+    const { action, account } = rule;
+    const about = { why, zone: rule.zone, account, rule: { id: rule.id, name: rule.name } };
+    if (action.type === "drop") return { kind: "drop", ...about };
+    if (action.type === "forward") return { kind: "forward", to: [...action.value], ...about };
+    const worker = { kind: "worker" as const, script: `${account}/${action.value[0]!}`, ...about };
+    return (await workerThere(account, action.value[0]!)) ? worker : { ...worker, why: "worker missing", temporary: true };
+  }
+
+  async function unmatched({ local }: Recipient, table: MatchTable): Promise<Resolution> {
+    const about = { zone: table.zone.id, account: table.zone.account };
+    if (local !== "postmaster") return { kind: "none", why: "no rule", ...about };
+    const to = postmaster ?? (await addresses.firstVerified(table.zone.account));
+    return to === undefined ? { kind: "drop", why: "postmaster", ...about } : { kind: "forward", to: [to], why: "postmaster", ...about };
+  }
+
+  return async (text) => {
+    const recipient = readRecipient(text);
+    if (recipient === undefined) return { kind: "none", why: "not an address" };
+    if (recipient.domain === "") return postmaster === undefined ? { kind: "drop", why: "postmaster" } : { kind: "forward", to: [postmaster], why: "postmaster" };
+    const known = tables.known(recipient.domain);
+    const table = known === undefined ? await tables.find(recipient.domain) : known.table;
+    if (table === undefined) return { kind: "none", why: "not our domain" };
+    const match = matchRecipient(table, recipient);
+    return match === undefined ? unmatched(recipient, table) : follow(match.rule, match.why);
+  };
+}

@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import type { Page, PageRequest } from "../../kernel/index.ts";
+import { offsetOf } from "../../kernel/index.ts";
+import { keyOf, readRecipient } from "./recipient.ts";
+import type { RoutingExecutor, RoutingTables } from "./tables.ts";
+import type { Action, Matcher, Rule } from "./types.ts";
+
+type Row = RoutingTables["email_routing_rules"];
+
+export const targetOf = (matcher: Matcher): string | null => (matcher.type === "all" ? null : addressKey(matcher.value));
+export const destinationOf = (action: Action): string | null => (action.type === "forward" ? addressKey(action.value[0]!) : null);
+const addressKey = (address: string) => keyOf(readRecipient(address)!);
+
+/** The catch-all rule is there from the beginning, before there is a row for it: its id follows from the zone's. */
+export const catchAllId = (zone: string): string => createHash("sha256").update(`catch-all rule of ${zone}`).digest("hex").slice(0, 32);
+
+/** In the order in which they are looked at; the catch-all rule last, where it was ever written. */
+export async function rulesOf(db: RoutingExecutor, zone: string): Promise<Rule[]> {
+  const rows = await db.selectFrom("email_routing_rules").selectAll().where("zone_id", "=", zone).orderBy("catch_all").orderBy("priority").orderBy("created_at").orderBy("id").execute();
+  return rows.map(fromRow);
+}
+
+export async function ruleById(db: RoutingExecutor, zone: string, id: string): Promise<Rule | undefined> {
+  const row = await db.selectFrom("email_routing_rules").selectAll().where("id", "=", id).where("zone_id", "=", zone).executeTakeFirst();
+  return row && fromRow(row);
+}
+
+export async function countRules(db: RoutingExecutor, zone: string): Promise<number> {
+  const { count } = await db.selectFrom("email_routing_rules").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("catch_all", "=", 0).executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+export interface AccountRuleQuery {
+  enabled?: boolean | undefined;
+  direction?: "asc" | "desc" | undefined;
+}
+
+/** In the order in which they were made. */
+export async function rulesOfAccount(db: RoutingExecutor, account: string, { enabled, direction = "asc" }: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>> {
+  const all = db.selectFrom("email_routing_rules").where("account_id", "=", account);
+  const those = enabled === undefined ? all : all.where("enabled", "=", Number(enabled));
+  const { total } = await those.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+  const rows = await those.selectAll().orderBy("created_at", direction).orderBy("id", direction).limit(page.perPage).offset(offsetOf(page)).execute();
+  return { items: rows.map(fromRow), total: Number(total) };
+}
+
+/** Those that a worker's configuration file has. */
+export const rulesOwnedBy = async (db: RoutingExecutor, account: string, owner: string): Promise<Rule[]> =>
+  (await db.selectFrom("email_routing_rules").selectAll().where("account_id", "=", account).where("owner", "=", owner).orderBy("zone_id").orderBy("created_at").orderBy("id").execute()).map(fromRow);
+
+/** Writes a rule, new or changed. */
+export async function keepRule(db: RoutingExecutor, rule: Rule): Promise<void> {
+  const { id, created_at, ...changing } = toRow(rule);
+  await db.insertInto("email_routing_rules").values({ id, created_at, ...changing }).onConflict((conflict) => conflict.column("id").doUpdateSet(changing)).execute();
+}
+
+export async function deleteRule(db: RoutingExecutor, id: string): Promise<boolean> {
+  return (await db.deleteFrom("email_routing_rules").where("id", "=", id).returning("id").execute()).length > 0;
+}
+
+/** What the end of a destination address, or its verification, does to the rules that forward to it. Their zones. */
+export async function switchDestination(db: RoutingExecutor, account: string, destination: string, to: "verified" | "unverified" | "deleted", now: number): Promise<string[]> {
+  const those = db.updateTable("email_routing_rules").where("account_id", "=", account).where("destination", "=", destination);
+  const changed =
+    to === "verified" ? those.set({ enabled: 1, awaiting: 0, modified_at: now }).where("awaiting", "=", 1)
+    : to === "unverified" ? those.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
+    : those.set({ enabled: 0, awaiting: 0, modified_at: now }).where(({ eb, or }) => or([eb("enabled", "=", 1), eb("awaiting", "=", 1)]));
+  return [...new Set((await changed.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
+}
+
+const toRow = (rule: Rule): Row => ({
+  id: rule.id, zone_id: rule.zone, account_id: rule.account, catch_all: Number(rule.matcher.type === "all"), name: rule.name, enabled: Number(rule.enabled), awaiting: Number(rule.awaiting),
+  priority: rule.priority, matcher: JSON.stringify(rule.matcher), action: JSON.stringify(rule.action), target: targetOf(rule.matcher), destination: destinationOf(rule.action),
+  source: rule.source, owner: rule.owner, created_at: rule.createdAt, modified_at: rule.modifiedAt,
+});
+
+const fromRow = (row: Row): Rule => ({
+  id: row.id, zone: row.zone_id, account: row.account_id, name: row.name, enabled: row.enabled === 1, awaiting: row.awaiting === 1, priority: row.priority,
+  matcher: JSON.parse(row.matcher) as Matcher, action: JSON.parse(row.action) as Action, source: row.source, owner: row.owner, createdAt: row.created_at, modifiedAt: row.modified_at,
+});

@@ -1,0 +1,113 @@
+import type { Page, PageRequest } from "../../kernel/index.ts";
+import type { Zone } from "../../zones/index.ts";
+import { routingErrors } from "./errors.ts";
+import type { RoutingParts } from "./parts.ts";
+import { checkRule, MAX_PRIORITY, type RuleParts } from "./rule-check.ts";
+import { catchAllId, countRules, deleteRule, keepRule, ruleById, rulesOf, rulesOfAccount, type AccountRuleQuery } from "./rules-table.ts";
+import type { RoutingTables } from "./tables.ts";
+import type { Action, Rule, RuleRequest } from "./types.ts";
+
+export interface RuleQuery extends AccountRuleQuery {
+  /** Default: as they are looked at, which is by priority. */
+  order?: "created" | "priority" | undefined;
+}
+
+export interface Rules {
+  /** With the catch-all rule, which is the last one. */
+  list(zone: Zone, query: RuleQuery, page: PageRequest): Promise<Page<Rule>>;
+  /** In the order in which they were made. A catch-all rule is among them when it was ever written. */
+  ofAccount(account: string, query: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>>;
+  /** Throws noRule, and invalidOperation for the catch-all rule. */
+  get(zone: Zone, id: string): Promise<Rule>;
+  /** Throws invalidInput, invalidOperation, notVerified, unknownWorker, tooManyRules. One that forwards to an address that is not verified yet is made and disabled until it is. */
+  create(zone: Zone, request: RuleRequest): Promise<Rule>;
+  /** What is not given becomes its default. Throws as create does, and noRule. */
+  replace(zone: Zone, id: string, request: RuleRequest): Promise<Rule>;
+  /** Throws noRule, invalidOperation. */
+  delete(zone: Zone, id: string): Promise<Rule>;
+  catchAll(zone: Zone): Promise<Rule>;
+  replaceCatchAll(zone: Zone, request: RuleRequest): Promise<Rule>;
+}
+
+export function createRules({ db, clock, ids, scripts, addresses, limits, changed }: RoutingParts): Rules {
+  const tables = db.tables<RoutingTables>();
+
+  async function need(zone: Zone, id: string): Promise<Rule> {
+    if (id === catchAllId(zone.id)) throw routingErrors.invalidOperation();
+    const rule = await ruleById(tables, zone.id, id);
+    if (rule === undefined) throw routingErrors.noRule();
+    return rule;
+  }
+
+  /** Whether what the rule leads to is there, and may be led to now. */
+  async function checkDestination({ account }: Zone, { action, owner }: RuleParts): Promise<"ready" | "unverified"> {
+    if (owner !== null && (await scripts.byId(account, owner)) === undefined) throw routingErrors.unknownWorker({ worker: owner });
+    if (action.type === "worker" && (await scripts.get(account, action.value[0]!)) === undefined) throw routingErrors.unknownWorker({ worker: action.value[0] });
+    if (action.type !== "forward") return "ready";
+    const state = await addresses.stateOf(account, action.value[0]!);
+    if (state === undefined) throw routingErrors.notVerified({ address: action.value[0] });
+    return state === "verified" ? "ready" : "unverified";
+  }
+
+  async function ruleOf(zone: Zone, request: RuleRequest, catchAll: boolean): Promise<Omit<Rule, "id" | "createdAt">> {
+    const parts = checkRule(request, { zone: zone.name, catchAll });
+    const waits = (await checkDestination(zone, parts)) === "unverified";
+    return { ...parts, zone: zone.id, account: zone.account, enabled: parts.enabled && !waits, awaiting: parts.enabled && waits, modifiedAt: clock.now() };
+  }
+
+  const initialCatchAll = (zone: Zone): Rule => ({
+    id: catchAllId(zone.id), zone: zone.id, account: zone.account, name: "", enabled: false, awaiting: false, priority: MAX_PRIORITY, matcher: { type: "all" }, action: { type: "drop" }, source: "api",
+    owner: null, createdAt: zone.createdAt, modifiedAt: zone.createdAt,
+  });
+
+  async function catchAll(zone: Zone): Promise<Rule> {
+    return (await ruleById(tables, zone.id, catchAllId(zone.id))) ?? initialCatchAll(zone);
+  }
+
+  return {
+    async list(zone, { enabled, order = "priority", direction = "asc" }, { page, perPage }) {
+      const kept = await rulesOf(tables, zone.id);
+      const literal = kept.filter(({ matcher }) => matcher.type === "literal");
+      if (order === "created") literal.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+      if (direction === "desc") literal.reverse();
+      const all = [...literal, kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone)].filter((rule) => enabled === undefined || rule.enabled === enabled);
+      return { items: all.slice((page - 1) * perPage, page * perPage), total: all.length };
+    },
+    ofAccount: (account, query, page) => rulesOfAccount(tables, account, query, page),
+    get: need,
+    async create(zone, request) {
+      const rule: Rule = { id: ids.hex(), createdAt: clock.now(), ...(await ruleOf(zone, request, false)) };
+      await db.transaction<RoutingTables, void>(async (tx) => {
+        if ((await countRules(tx, zone.id)) >= limits.rules) throw routingErrors.tooManyRules({ limit: limits.rules });
+        await keepRule(tx, rule);
+      });
+      changed(zone.id);
+      return rule;
+    },
+    async replace(zone, id, request) {
+      const before = await need(zone, id);
+      const rule: Rule = { id, createdAt: before.createdAt, ...(await ruleOf(zone, request, false)) };
+      await db.transaction<RoutingTables, void>(async (tx) => {
+        if ((await ruleById(tx, zone.id, id)) === undefined) throw routingErrors.noRule();
+        await keepRule(tx, rule);
+      });
+      changed(zone.id);
+      return rule;
+    },
+    async delete(zone, id) {
+      const rule = await need(zone, id);
+      if (!(await db.transaction<RoutingTables, boolean>((tx) => deleteRule(tx, id)))) throw routingErrors.noRule();
+      changed(zone.id);
+      return rule;
+    },
+    catchAll,
+    async replaceCatchAll(zone, request) {
+      const rule: Rule = { id: catchAllId(zone.id), createdAt: (await catchAll(zone)).createdAt, ...(await ruleOf(zone, request, true)) };
+      await db.transaction<RoutingTables, void>((tx) => keepRule(tx, rule));
+      changed(zone.id);
+      return rule;
+    },
+  };
+}
+
+export const sameAction = (a: Action, b: Action): boolean => a.type === b.type && (a.type === "drop" || b.type === "drop" || a.value[0] === b.value[0]);

@@ -1,0 +1,56 @@
+import type { Page, PageRequest } from "../../kernel/index.ts";
+import type { Zone } from "../../zones/index.ts";
+import type { RoutingDns } from "./dns.ts";
+import { statusOf } from "./examine.ts";
+import { namesOf, namesOfAll, touchZone, zoneRows, type NameRow, type ZoneRow } from "./names-table.ts";
+import type { RoutingParts } from "./parts.ts";
+import type { RoutingTables } from "./tables.ts";
+import type { RoutedName, RoutingSettings } from "./types.ts";
+
+export interface SettingsChange {
+  skipWizard?: boolean | undefined;
+  supportSubaddress?: boolean | undefined;
+}
+
+export interface ZoneSettings {
+  of(zone: Zone): Promise<RoutingSettings>;
+  /** What is not given stays. */
+  update(zone: Zone, change: SettingsChange): Promise<RoutingSettings>;
+  /** Of every zone of an account, by name, whether mail is routed there or not. */
+  list(account: string, page: PageRequest): Promise<Page<RoutingSettings>>;
+}
+
+export function createSettings({ db, clock, zones, changed }: RoutingParts, dns: RoutingDns): ZoneSettings {
+  const tables = db.tables<RoutingTables>();
+
+  async function show(zone: Zone, kept: ZoneRow | undefined, names: readonly NameRow[]): Promise<RoutingSettings> {
+    const own = names.find(({ name }) => name === zone.name);
+    const status = async (name: string, enabled: boolean) => (enabled ? statusOf(true, await dns.examine(zone, name)) : statusOf(false, { problems: [], unlocked: false }));
+    const below = names.filter(({ name }) => name !== zone.name);
+    const enabled = own?.enabled ?? false;
+    return {
+      id: zone.id, account: zone.account, name: zone.name, enabled, status: await status(zone.name, enabled),
+      skipWizard: kept?.skipWizard ?? true, supportSubaddress: kept?.supportSubaddress ?? false,
+      createdAt: kept?.createdAt ?? zone.createdAt, modifiedAt: kept?.modifiedAt ?? zone.createdAt,
+      subdomains: await Promise.all(below.map(async (row): Promise<RoutedName> => ({ id: row.id, name: row.name, enabled: row.enabled, status: await status(row.name, row.enabled) }))),
+    };
+  }
+
+  const of = async (zone: Zone) => show(zone, (await zoneRows(tables, [zone.id]))[0], await namesOf(tables, zone.id));
+
+  return {
+    of,
+    async update(zone, change) {
+      await db.transaction<RoutingTables, void>((tx) => touchZone(tx, zone, change, clock));
+      changed(zone.id);
+      return of(zone);
+    },
+    async list(account, page) {
+      const { items, total } = await zones.list({ visible: { accounts: [account], zones: [] } }, page);
+      const ids = items.map(({ id }) => id);
+      const [kept, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
+      const shown = items.map((zone) => show(zone, kept.find((row) => row.zone === zone.id), names.filter((row) => row.zone === zone.id)));
+      return { items: await Promise.all(shown), total };
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import { sql, type Kysely } from "kysely";
+import type { Migration } from "../../store/index.ts";
+import type { RuleSource } from "./types.ts";
+
+export interface RoutingTables {
+  /** Settings of zones that somebody changed. */
+  email_routing_zones: {
+    zone_id: string;
+    account_id: string;
+    skip_wizard: number;
+    support_subaddress: number;
+    created_at: number;
+    modified_at: number;
+  };
+  /** Names that mail is, or was, routed for: the zone's own and those below it. */
+  email_routing_names: {
+    id: string;
+    zone_id: string;
+    account_id: string;
+    name: string;
+    enabled: number;
+    /** A person's SPF record that our include was put into. */
+    spf_record: string | null;
+    created_at: number;
+    modified_at: number;
+  };
+  email_routing_rules: {
+    id: string;
+    zone_id: string;
+    account_id: string;
+    /** 1: the catch-all rule, of which a zone has one at most here. */
+    catch_all: number;
+    name: string;
+    enabled: number;
+    awaiting: number;
+    priority: number;
+    /** JSON, as it is shown. */
+    matcher: string;
+    /** JSON, as it is shown. */
+    action: string;
+    /** What recipients are compared with; null of a catch-all rule. */
+    target: string | null;
+    /** Of a forward: what addresses are compared with. */
+    destination: string | null;
+    source: RuleSource;
+    owner: string | null;
+    created_at: number;
+    modified_at: number;
+  };
+}
+
+export type RoutingExecutor = Kysely<RoutingTables>;
+
+export const routingMigration: Migration = {
+  name: "mail-002-routing",
+  async up(db, types) {
+    const key = sql.raw(types.keyText);
+    await db.schema.createTable("email_routing_zones")
+      .addColumn("zone_id", key, (column) => column.primaryKey())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("skip_wizard", "integer", (column) => column.notNull())
+      .addColumn("support_subaddress", "integer", (column) => column.notNull())
+      .addColumn("created_at", "bigint", (column) => column.notNull())
+      .addColumn("modified_at", "bigint", (column) => column.notNull())
+      .execute();
+    await db.schema.createTable("email_routing_names")
+      .addColumn("id", key, (column) => column.primaryKey())
+      .addColumn("zone_id", key, (column) => column.notNull())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("name", key, (column) => column.notNull())
+      .addColumn("enabled", "integer", (column) => column.notNull())
+      .addColumn("spf_record", key)
+      .addColumn("created_at", "bigint", (column) => column.notNull())
+      .addColumn("modified_at", "bigint", (column) => column.notNull())
+      .execute();
+    // By name first: that is what every recipient is looked up by.
+    await db.schema.createIndex("email_routing_names_name").on("email_routing_names").columns(["name", "zone_id"]).unique().execute();
+    await db.schema.createIndex("email_routing_names_zone").on("email_routing_names").columns(["zone_id", "name"]).execute();
+    await db.schema.createTable("email_routing_rules")
+      .addColumn("id", key, (column) => column.primaryKey())
+      .addColumn("zone_id", key, (column) => column.notNull())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("catch_all", "integer", (column) => column.notNull())
+      .addColumn("name", "text", (column) => column.notNull())
+      .addColumn("enabled", "integer", (column) => column.notNull())
+      .addColumn("awaiting", "integer", (column) => column.notNull())
+      .addColumn("priority", "bigint", (column) => column.notNull())
+      .addColumn("matcher", "text", (column) => column.notNull())
+      .addColumn("action", "text", (column) => column.notNull())
+      .addColumn("target", key)
+      .addColumn("destination", key)
+      .addColumn("source", key, (column) => column.notNull())
+      .addColumn("owner", key)
+      .addColumn("created_at", "bigint", (column) => column.notNull())
+      .addColumn("modified_at", "bigint", (column) => column.notNull())
+      .execute();
+    await db.schema.createIndex("email_routing_rules_zone").on("email_routing_rules").columns(["zone_id", "catch_all", "priority", "created_at", "id"]).execute();
+    await db.schema.createIndex("email_routing_rules_account").on("email_routing_rules").columns(["account_id", "created_at", "id"]).execute();
+    await sql`create index email_routing_rules_destination on email_routing_rules (account_id, destination) where destination is not null`.execute(db);
+    await sql`create index email_routing_rules_owner on email_routing_rules (account_id, owner) where owner is not null`.execute(db);
+    await sql`create unique index email_routing_rules_catch_all on email_routing_rules (zone_id) where catch_all = 1`.execute(db);
+  },
+};

@@ -1,0 +1,39 @@
+import { generateKeyPairSync } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomIds, type Clock } from "../../kernel/index.ts";
+import { createSpool } from "../messages/spool.ts";
+import type { MailSource } from "../messages/types.ts";
+import type { DkimKey } from "./sign.ts";
+
+/** Parts for the tests of this room. */
+
+export const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
+export const clock: Clock = { now: () => NOW, sleep: (_, signal) => new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason), { once: true })) };
+export const PEER = "192.0.2.10";
+
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const ed25519 = generateKeyPairSync("ed25519");
+
+export const keyOf = (domain: string, type: "rsa" | "ed25519" = "rsa"): DkimKey => ({
+  domain,
+  selector: type,
+  privateKey: (type === "rsa" ? rsa : ed25519).privateKey.export({ format: "pem", type: "pkcs8" }) as string,
+});
+
+/** The TXT record of a key. Long ones come as two strings, as they stand in zones. */
+export function recordOf({ domain, selector }: DkimKey): Record<string, unknown[]> {
+  const der = (selector === "rsa" ? rsa : ed25519).publicKey.export({ format: "der", type: "spki" });
+  const text = `v=DKIM1; k=${selector}; p=${(selector === "rsa" ? der : der.subarray(-32)).toString("base64")}`;
+  return { [`${selector}._domainkey.${domain} TXT`]: [[text.slice(0, 200), text.slice(200)]] };
+}
+
+const held = createSpool({ dir: join(tmpdir(), "reelpost-never-made"), ids: randomIds });
+
+/** A message in memory; line feeds become line ends. */
+export const mail = (text: string): MailSource => held.hold(Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8"));
+
+export async function textOf(source: Pick<MailSource, "open">, start = 0): Promise<string> {
+  const body = source.open(start);
+  return (body instanceof Uint8Array ? Buffer.from(body) : Buffer.concat(await body.toArray())).toString("utf8");
+}

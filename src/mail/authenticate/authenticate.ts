@@ -1,0 +1,79 @@
+import type { Clock } from "../../kernel/index.ts";
+import { replyOf } from "../errors.ts";
+import type { Envelope, MailSource } from "../messages/types.ts";
+import { createBodyThreads, type BodyThreadsOptions } from "./body-threads.ts";
+import { checkDmarc } from "./dmarc.ts";
+import { withResults } from "./forged-results.ts";
+import { verifiableHeader } from "./header-limits.ts";
+import { decide, DEFAULT_AUTHENTICATION_POLICY, type AuthenticationPolicy } from "./policy.ts";
+import { boundedResolver, DEFAULT_LOOKUP_LIMITS, type LookupLimits, type Resolver } from "./resolver.ts";
+import { quarantineField, receivedSpf, summaryOf } from "./result-fields.ts";
+import { verifySignatures, type SignatureOptions } from "./signatures.ts";
+import { checkSpf } from "./spf.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface AuthenticatorOptions {
+  resolver: Resolver;
+  /** The name we give results under (RFC 8601 2.5): one for all servers of the installation, like "mx.example.com". */
+  authservId: string;
+  clock: Clock;
+  policy?: Partial<AuthenticationPolicy>;
+  lookups?: Partial<LookupLimits>;
+  threads?: BodyThreadsOptions;
+  /** Messages, and header sections, larger than this are checked on another thread. Default 256 KiB and 32 KiB. */
+  inlineBytes?: number;
+  inlineHeaderBytes?: number;
+  /** Shorter RSA keys are none. Default 1024 (RFC 8301 3.2). */
+  minKeyBits?: number;
+}
+
+export interface Authenticator {
+  /**
+   * Finds out who stands behind a message and what is to be done with it. Rejects only with a UserError that has an SMTP answer: for a header
+   * section beyond all measure (554), or when it cannot be done now (451). `policy` changes single rules for this message.
+   */
+  check(envelope: Pick<Envelope, "from" | "helo" | "ip">, source: MailSource, options?: { policy?: Partial<AuthenticationPolicy> }): Promise<Verdict>;
+  /** The message with the fields of the verdict on top, and without what others wrote in our name. */
+  tagged(source: MailSource, verdict: Pick<Verdict, "fields">): MailSource;
+  close(): Promise<void>;
+}
+
+export function createAuthenticator({
+  resolver, authservId, clock, policy: changes, lookups, threads, inlineBytes = 256 * 1024, inlineHeaderBytes = 32 * 1024, minKeyBits = 1024,
+}: AuthenticatorOptions): Authenticator {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(authservId)) throw new TypeError(`not a name to give results under: ${authservId}`);
+  const policy = { ...DEFAULT_AUTHENTICATION_POLICY, ...changes };
+  const limits = { ...DEFAULT_LOOKUP_LIMITS, ...lookups };
+  const others = createBodyThreads(threads);
+
+  function verify(source: MailSource, asked: Resolver, options: SignatureOptions) {
+    const header = verifiableHeader(source.headerBlock);
+    const body = source.size <= inlineBytes && header.length <= inlineHeaderBytes ? source.open(source.headerBlock.length) : undefined;
+    return body instanceof Uint8Array ? verifySignatures(Buffer.concat([header, body]), asked, options) : others.verify(source, header, asked, options);
+  }
+
+  return {
+    async check(envelope, source, { policy: special } = {}) {
+      const rules = { ...policy, ...special };
+      const asked = boundedResolver(resolver, clock, limits);
+      const options = { minKeyBits, now: clock.now(), ip: envelope.ip, partialBody: rules.partialBody };
+      const [spf, signatures] = await Promise.all([checkSpf(envelope, asked, authservId), verify(source, asked, options)]);
+      const { dmarc, authors } = await checkDmarc(spf, signatures, asked);
+      const results = { spf, dkim: signatures.dkim, dmarc, arc: signatures.arc };
+      const decision = decide({ ...results, authors, ip: envelope.ip }, rules);
+      const summary = summaryOf(results, envelope, authservId);
+      const quarantine = decision.kind === "quarantine";
+      return {
+        ...results,
+        accept: decision.kind !== "refuse",
+        quarantine,
+        ...(decision.kind === "quarantine" ? { why: decision.why } : {}),
+        ...(decision.kind === "refuse" ? { why: decision.refusal.message, reply: replyOf(decision.refusal) } : {}),
+        summary,
+        fields: `Authentication-Results: ${summary}\r\n${receivedSpf(spf, envelope, authservId)}${quarantine ? quarantineField(decision.why) : ""}`,
+      };
+    },
+    tagged: (source, { fields }) => withResults(source, fields, authservId),
+    close: () => others.close(),
+  };
+}

@@ -1,0 +1,88 @@
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
+import { parentPort } from "node:worker_threads";
+import type { FromThread, ToThread, VerifyJob } from "./body-threads.ts";
+import { failure, type Resolver } from "./resolver.ts";
+import { verifySignatures } from "./signatures.ts";
+
+/** The inside of a thread of body-threads.ts: one message at a time, DNS answered by the other side. */
+
+const port = parentPort!;
+const waiting = new Map<number, { resolve: (value: unknown[]) => void; reject: (err: Error) => void }>();
+let questions = 0;
+let pieces: Pieces | undefined;
+
+const tell = (message: FromThread) => port.postMessage(message);
+
+const resolver: Resolver = (name, type) =>
+  new Promise((resolve, reject) => {
+    const id = ++questions;
+    waiting.set(id, { resolve, reject });
+    tell({ kind: "ask", id, name, type });
+  });
+
+port.on("message", (message: ToThread) => {
+  switch (message.kind) {
+    case "verify":
+      return void verify(message.job);
+    case "piece":
+      return pieces?.push(message.bytes);
+    case "end":
+      return pieces?.end();
+    case "answer": {
+      const question = waiting.get(message.id);
+      waiting.delete(message.id);
+      if (message.answer.ok) question?.resolve(message.answer.value);
+      else question?.reject(failure(message.answer.code, message.answer.message));
+    }
+  }
+});
+
+async function verify({ header, body, options }: VerifyJob) {
+  try {
+    pieces = createPieces(() => tell({ kind: "more" }));
+    // The verifier joins an unfinished line with the next chunk: few large ones.
+    const rest = body.kind === "file" ? createReadStream(body.path, { start: body.start, highWaterMark: 1024 * 1024 }) : pieces.read();
+    tell({ kind: "done", results: await verifySignatures(Readable.from(joined(header, rest), { objectMode: false }), resolver, options) });
+  } catch (err) {
+    tell({ kind: "failed", message: err instanceof Error ? (err.stack ?? err.message) : String(err) });
+  }
+}
+
+async function* joined(header: Uint8Array, rest: AsyncIterable<Uint8Array>) {
+  yield Buffer.from(header.buffer, header.byteOffset, header.byteLength);
+  for await (const chunk of rest) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+interface Pieces {
+  push(bytes: Uint8Array): void;
+  end(): void;
+  read(): AsyncGenerator<Uint8Array>;
+}
+
+/** The sender sends only as many as it was told there is room for. */
+function createPieces(taken: () => void): Pieces {
+  const queue: Uint8Array[] = [];
+  let ended = false;
+  let wake: (() => void) | undefined;
+  return {
+    push(bytes) {
+      queue.push(bytes);
+      wake?.();
+    },
+    end() {
+      ended = true;
+      wake?.();
+    },
+    async *read() {
+      for (;;) {
+        const next = queue.shift();
+        if (next !== undefined) {
+          yield next;
+          taken();
+        } else if (ended) return;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    },
+  };
+}

@@ -1,0 +1,206 @@
+import { Worker } from "node:worker_threads";
+import { Fault, messageOf } from "../../kernel/index.ts";
+import { mailErrors } from "../errors.ts";
+import type { MailSource } from "../messages/types.ts";
+import type { LookupType, Resolver } from "./resolver.ts";
+import type { SignatureOptions, SignatureResults } from "./signatures.ts";
+
+/**
+ * Threads that check the signatures of large messages: hashing 20 MB takes the better part of 200 ms, in which no other session would be
+ * heard. They start when needed and end when idle.
+ */
+export interface BodyThreads {
+  /** `header` stands in for the header section of the source. Rejects with a UserError that has a 4xx answer when it cannot be done now. */
+  verify(source: MailSource, header: Uint8Array, resolver: Resolver, options: SignatureOptions): Promise<SignatureResults>;
+  /** Ends the threads; what they were at fails. */
+  close(): Promise<void>;
+}
+
+export interface BodyThreadsOptions {
+  /** Default 2. */
+  threads?: number;
+  /** Messages that may wait for a thread. Default 50. */
+  waiting?: number;
+  /** Milliseconds for one message, its DNS questions included. Default 60000. */
+  jobMs?: number;
+  /** Milliseconds after which an idle thread ends. Default 30000. */
+  idleMs?: number;
+}
+
+export interface VerifyJob {
+  header: Uint8Array;
+  body: { kind: "file"; path: string; start: number } | { kind: "pieces" };
+  options: SignatureOptions;
+}
+
+export type Answer = { ok: true; value: unknown[] } | { ok: false; code: string; message: string };
+export type ToThread = { kind: "verify"; job: VerifyJob } | { kind: "piece"; bytes: Uint8Array } | { kind: "end" } | { kind: "answer"; id: number; answer: Answer };
+export type FromThread = { kind: "ask"; id: number; name: string; type: LookupType } | { kind: "more" } | { kind: "done"; results: SignatureResults } | { kind: "failed"; message: string };
+
+const MODULE = new URL(import.meta.url.endsWith(".ts") ? "./body-thread.ts" : "./body-thread.js", import.meta.url);
+const HEAP_MB = 256;
+const PIECE = 1024 * 1024;
+/** Pieces on their way to a thread. */
+const WINDOW = 3;
+
+interface Thread {
+  worker: Worker;
+  idle?: NodeJS.Timeout;
+}
+
+export function createBodyThreads({ threads = 2, waiting = 50, jobMs = 60_000, idleMs = 30_000 }: BodyThreadsOptions = {}): BodyThreads {
+  const all = new Set<Thread>();
+  const free: Thread[] = [];
+  const queue: { start: (thread: Thread) => void; refuse: (err: Error) => void }[] = [];
+  let closed = false;
+
+  function start(): Thread {
+    const worker = new Worker(MODULE, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MB }, env: {} });
+    // A thread that dies while idle is forgotten; one that dies at work fails its job as well.
+    worker.on("error", () => {});
+    worker.unref();
+    const thread: Thread = { worker };
+    worker.once("exit", () => drop(thread));
+    all.add(thread);
+    return thread;
+  }
+
+  function drop(thread: Thread) {
+    clearTimeout(thread.idle);
+    all.delete(thread);
+    const at = free.indexOf(thread);
+    if (at !== -1) free.splice(at, 1);
+    if (!closed && queue.length > 0 && all.size < threads) queue.shift()!.start(start());
+  }
+
+  async function end(thread: Thread) {
+    drop(thread);
+    await thread.worker.terminate();
+  }
+
+  function take(): Promise<Thread> {
+    if (closed) return Promise.reject(mailErrors.verifierBusy());
+    const thread = free.pop();
+    if (thread !== undefined) {
+      clearTimeout(thread.idle);
+      return Promise.resolve(thread);
+    }
+    if (all.size < threads) return Promise.resolve(start());
+    if (queue.length >= waiting) return Promise.reject(mailErrors.verifierBusy());
+    return new Promise((resolve, reject) => queue.push({ start: resolve, refuse: reject }));
+  }
+
+  function giveBack(thread: Thread) {
+    if (!all.has(thread)) return;
+    const next = queue.shift();
+    if (next !== undefined) return next.start(thread);
+    thread.worker.unref();
+    thread.idle = setTimeout(() => void end(thread), idleMs).unref();
+    free.push(thread);
+  }
+
+  return {
+    async verify(source, header, resolver, options) {
+      const thread = await take();
+      try {
+        const results = await runJob(thread.worker, source, { header, options, body: bodyOf(source) }, resolver, jobMs);
+        giveBack(thread);
+        return results;
+      } catch (err) {
+        // What it was at may go on inside: the thread is not used again.
+        await end(thread);
+        throw mailErrors.verifierFailed({}, { cause: err });
+      }
+    },
+    async close() {
+      closed = true;
+      for (const { refuse } of queue.splice(0)) refuse(mailErrors.verifierBusy());
+      await Promise.all([...all].map(end));
+    },
+  };
+}
+
+const bodyOf = ({ file, headerBlock }: MailSource): VerifyJob["body"] => (file === undefined ? { kind: "pieces" } : { kind: "file", path: file, start: headerBlock.length });
+
+function runJob(worker: Worker, source: MailSource, job: VerifyJob, resolver: Resolver, jobMs: number): Promise<SignatureResults> {
+  const { promise, resolve, reject } = Promise.withResolvers<SignatureResults>();
+  const room = createRoom(WINDOW);
+  const tell = (message: ToThread) => worker.postMessage(message);
+  const late = setTimeout(() => reject(new Fault(`the signatures of a message took longer than ${jobMs} ms`)), jobMs);
+  const onExit = (code: number) => reject(new Fault(`a thread that checks signatures ended with ${code}`));
+
+  function onMessage(message: FromThread) {
+    switch (message.kind) {
+      case "done":
+        return resolve(message.results);
+      case "failed":
+        return reject(new Fault(`checking signatures failed: ${message.message}`));
+      case "more":
+        return room.more();
+      case "ask":
+        return void ask(resolver, message.name, message.type).then((answer) => tell({ kind: "answer", id: message.id, answer }));
+    }
+  }
+
+  worker.ref();
+  worker.on("message", onMessage).on("error", reject).on("exit", onExit);
+  tell({ kind: "verify", job });
+  if (job.body.kind === "pieces") sendBody(source, tell, room).catch(reject);
+  return promise.finally(() => {
+    clearTimeout(late);
+    room.close();
+    worker.off("message", onMessage).off("error", reject).off("exit", onExit);
+  });
+}
+
+async function ask(resolver: Resolver, name: string, type: LookupType): Promise<Answer> {
+  try {
+    return { ok: true, value: await resolver(name, type) };
+  } catch (err) {
+    const code = (err as { code?: unknown } | undefined)?.code;
+    return { ok: false, code: typeof code === "string" ? code : "ESERVFAIL", message: messageOf(err) };
+  }
+}
+
+async function sendBody(source: MailSource, tell: (message: ToThread) => void, room: Room) {
+  const body = source.open(source.headerBlock.length);
+  for await (const piece of body instanceof Uint8Array ? cut(body) : (body as AsyncIterable<Uint8Array>)) {
+    if (!(await room.take())) return;
+    tell({ kind: "piece", bytes: piece });
+  }
+  tell({ kind: "end" });
+}
+
+function* cut(bytes: Uint8Array) {
+  // Sent as a copy of the piece alone: a view would take its whole buffer along.
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.slice(at, at + PIECE);
+}
+
+interface Room {
+  /** Resolves when there is room: true; false when nobody wants more. */
+  take(): Promise<boolean>;
+  more(): void;
+  close(): void;
+}
+
+function createRoom(places: number): Room {
+  let left = places;
+  let closed = false;
+  let wake: (() => void) | undefined;
+  const isFull = () => left === 0 && !closed;
+  return {
+    async take() {
+      while (isFull()) await new Promise<void>((resolve) => (wake = resolve));
+      left--;
+      return !closed;
+    },
+    more() {
+      left++;
+      wake?.();
+    },
+    close() {
+      closed = true;
+      wake?.();
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { dmarc, type DNSResolver } from "mailauth";
+import { domainOf } from "../../protocol/rfc5322/index.ts";
+import type { Authors } from "./policy.ts";
+import type { Resolver } from "./resolver.ts";
+import type { SignatureResults } from "./signatures.ts";
+import type { DmarcResult, ResultWord, SpfResult } from "./verdict.ts";
+
+const POLICIES = ["none", "quarantine", "reject"] as const;
+
+/** DMARC as RFC 9989 has it (tree walk, `np`, `t`), for the one author domain a message must have. */
+export async function checkDmarc(spf: SpfResult, { dkim, from, fromFields }: SignatureResults, resolver: Resolver): Promise<{ dmarc: DmarcResult; authors: Authors }> {
+  const found = await dmarc({
+    headerFrom: from,
+    fromFields,
+    spfDomains: spf.result === "pass" ? [spf.domain] : [],
+    dkimDomains: dkim.flatMap(({ result, domain }) => (result === "pass" && domain !== undefined ? [{ domain }] : [])),
+    resolver: resolver as unknown as DNSResolver,
+  });
+  if (found === false) {
+    const authors = fromFields > 1 || new Set(from.map(domainOf)).size > 1 ? "several" : "none";
+    return { dmarc: { result: "permerror", aligned: {}, why: authors === "none" ? "From names no domain" : "From names several authors" }, authors };
+  }
+  const { status, alignment, error } = found;
+  const policy = POLICIES.find((one) => one === found.policy);
+  const [bySpf, byDkim] = [alignment?.spf.result, alignment?.dkim.result];
+  return {
+    dmarc: {
+      result: status.result as ResultWord,
+      ...(status.header?.from === undefined ? {} : { from: status.header.from }),
+      ...(policy === undefined ? {} : { policy }),
+      aligned: { ...(bySpf === undefined ? {} : { spf: bySpf }), ...(byDkim === undefined ? {} : { dkim: byDkim }) },
+      ...(error === undefined ? {} : { why: error }),
+    },
+    authors: "one",
+  };
+}

@@ -1,0 +1,67 @@
+import { Readable } from "node:stream";
+import { canonicalDomain, fieldRanges } from "../../protocol/rfc5322/index.ts";
+import type { MailSource } from "../messages/types.ts";
+import { QUARANTINE_FIELD } from "./result-fields.ts";
+
+/**
+ * The message with `fields` on top, and without what only we may write: Authentication-Results fields under our own name, whoever wrote
+ * them, and those whose name cannot be read (RFC 8601 5, 7.1). The source stays as it is and still owns its file.
+ */
+export function withResults(source: MailSource, fields: string, authservId: string): MailSource {
+  const kept: Uint8Array[] = [Buffer.from(fields)];
+  for (const [start, end] of fieldRanges(source.headerBlock)) {
+    const field = source.headerBlock.subarray(start, end);
+    if (!isForged(field, authservId)) kept.push(field);
+  }
+  return withHeader(source, Buffer.concat(kept));
+}
+
+function isForged(field: Uint8Array, authservId: string): boolean {
+  // A name is short; only the fields of these two names are read in full.
+  const start = Buffer.from(field.buffer, field.byteOffset, Math.min(field.length, 200)).toString("latin1");
+  const [, name] = /^(authentication-results|x-reelpost-quarantine)[ \t\r\n]*:/i.exec(start) ?? [];
+  if (name === undefined) return false;
+  if (name.toLowerCase() === QUARANTINE_FIELD.toLowerCase()) return true;
+  const text = Buffer.from(field.buffer, field.byteOffset, field.length).toString("utf8");
+  const id = authservIdOf(text.slice(text.indexOf(":") + 1, 16 * 1024));
+  return id === undefined || plain(id) === plain(authservId);
+}
+
+/** Another spelling of our name is our name: case, a final dot, U-labels. */
+const plain = (id: string) => canonicalDomain(id.replace(/\.$/, "")) ?? id.toLowerCase();
+
+/** The first word of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
+export function authservIdOf(value: string): string | undefined {
+  let at = 0;
+  let depth = 0;
+  for (; at < value.length; at++) {
+    const char = value[at]!;
+    if (depth > 0 && char === "\\") at++;
+    else if (char === "(") depth++;
+    else if (char === ")" && depth > 0) depth--;
+    else if (depth === 0 && !/\s/.test(char)) break;
+  }
+  if (value[at] !== '"') return /^[^\s;()"/=]+/.exec(value.slice(at, at + 1000))?.[0];
+  const [, inside] = /^"((?:[^"\\]|\\.)*)"/s.exec(value.slice(at)) ?? [];
+  return inside?.replace(/\\(.)/gs, "$1").replace(/\r?\n/g, "").trim();
+}
+
+function withHeader(source: MailSource, headerBlock: Buffer): MailSource {
+  const { file: _, ...rest } = source;
+  return {
+    ...rest,
+    size: source.size - source.headerBlock.length + headerBlock.length,
+    headerBlock,
+    open(start = 0) {
+      const inBody = Math.max(0, start - headerBlock.length);
+      const body = source.open(source.headerBlock.length + inBody);
+      const head = headerBlock.subarray(Math.min(start, headerBlock.length));
+      return body instanceof Uint8Array ? Buffer.concat([head, body]) : Readable.from(joined(head, body), { objectMode: false });
+    },
+  };
+}
+
+async function* joined(head: Uint8Array, body: Readable) {
+  if (head.length > 0) yield head;
+  yield* body as AsyncIterable<Uint8Array>;
+}

@@ -1,0 +1,101 @@
+import type { UserError } from "../../kernel/index.ts";
+import { mailErrors } from "../errors.ts";
+import type { ArcResult, DkimResult, Results } from "./verdict.ts";
+
+type Action = "accept" | "quarantine" | "reject";
+
+/** What is done with the results. The defaults are those of the service this stands in for. */
+export interface AuthenticationPolicy {
+  /** A message needs an SPF pass or one valid DKIM signature. Default "spf-or-dkim". */
+  require: "spf-or-dkim" | "nothing";
+  /** Whether that also holds for mail from the null sender: bounces are often sent from names without an SPF record. Default true. */
+  requireOfBounces: boolean;
+  /** What an SPF fail (`-all`) means where DKIM holds. Default "accept". */
+  spfFail: Action;
+  /** What a DMARC fail means, by what the domain owner asks for. Default: as asked. */
+  dmarcFail: { none: Action; quarantine: Action; reject: Action };
+  /** What is done while DNS does not answer and the outcome depends on it. Default "defer". */
+  temporary: "defer" | "accept";
+  /** A message whose From names no domain: nobody can be held to it (RFC 9989 11.5). Default "quarantine". */
+  noAuthor: Action;
+  /** A message with several From fields, or authors of several domains. Default "reject". */
+  severalAuthors: Action;
+  /** Domains whose ARC seal outweighs a DMARC fail, if they say that the message passed when it came to them (RFC 8617 7.2.1). Default none. */
+  trustedSealers: readonly string[];
+  /** A DKIM signature over the beginning of the body only (`l=`, RFC 6376 8.2): anything may follow. Default "ignore". */
+  partialBody: "ignore" | "accept";
+}
+
+export const DEFAULT_AUTHENTICATION_POLICY: AuthenticationPolicy = {
+  require: "spf-or-dkim",
+  requireOfBounces: true,
+  spfFail: "accept",
+  dmarcFail: { none: "accept", quarantine: "quarantine", reject: "reject" },
+  temporary: "defer",
+  noAuthor: "quarantine",
+  severalAuthors: "reject",
+  trustedSealers: [],
+  partialBody: "ignore",
+};
+
+/** How many authors From names. */
+export type Authors = "one" | "none" | "several";
+
+export type Decision = { kind: "accept" } | { kind: "quarantine"; why: string } | { kind: "refuse"; refusal: UserError };
+
+interface Case extends Results {
+  authors: Authors;
+  ip: string;
+}
+
+const ACCEPT: Decision = { kind: "accept" };
+
+export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
+  const verdicts = [checkAuthors(mail, policy), checkDmarc(mail, policy), checkRequired(mail, policy), checkSpfFail(mail, policy)];
+  // What can be told for good is told before what has to wait.
+  const refusals = verdicts.flatMap((verdict) => (verdict.kind === "refuse" ? [verdict] : []));
+  const final = refusals.find(({ refusal }) => (refusal.entry.smtp ?? 0) >= 500);
+  return final ?? refusals[0] ?? verdicts.find(({ kind }) => kind === "quarantine") ?? ACCEPT;
+}
+
+function checkAuthors({ authors }: Case, { noAuthor, severalAuthors }: AuthenticationPolicy): Decision {
+  if (authors === "one") return ACCEPT;
+  const what = authors === "none" ? "no author's domain" : "several authors";
+  return act(authors === "none" ? noAuthor : severalAuthors, `From names ${what}`, () => mailErrors.authorUnclear({ what }));
+}
+
+function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolicy): Decision {
+  if (dmarc.result === "temperror") return unclear(`the DMARC policy of ${dmarc.from}`, policy);
+  if (dmarc.result !== "fail") return ACCEPT;
+  const action = policy.dmarcFail[dmarc.policy ?? "none"];
+  if (action === "accept" || isVouchedFor(arc, policy)) return ACCEPT;
+  // RFC 7489 6.6.2, RFC 9989 5.3: what could not be looked up might have lined up.
+  if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary)) return unclear(`whether ${dmarc.from} stands behind it`, policy);
+  return act(action, `DMARC of ${dmarc.from} fails, whose policy is to ${dmarc.policy}`, () => mailErrors.dmarcRejected({ domain: dmarc.from }));
+}
+
+function isVouchedFor({ result, sealer, said }: ArcResult, { trustedSealers }: AuthenticationPolicy): boolean {
+  return result === "pass" && sealer !== undefined && trustedSealers.some((domain) => domain.toLowerCase() === sealer.toLowerCase()) && said?.dmarc === "pass";
+}
+
+function checkRequired({ spf, dkim, ip }: Case, policy: AuthenticationPolicy): Decision {
+  if (policy.require === "nothing" || (spf.identity === "helo" && !policy.requireOfBounces)) return ACCEPT;
+  if (spf.result === "pass" || dkim.some(({ result }) => result === "pass")) return ACCEPT;
+  if ([spf, ...dkim].some(isTemporary)) return unclear(spf.result === "temperror" ? `the SPF record of ${spf.domain}` : `the DKIM key of ${dkim.find(isTemporary)?.domain}`, policy);
+  return { kind: "refuse", refusal: mailErrors.notAuthenticated({ domain: spf.domain, ip, spf: spf.result, dkim: dkim[0]?.result ?? "none" }) };
+}
+
+function checkSpfFail({ spf, ip }: Case, { spfFail }: AuthenticationPolicy): Decision {
+  if (spf.result !== "fail") return ACCEPT;
+  return act(spfFail, `SPF of ${spf.domain} fails`, () => mailErrors.spfRejected({ domain: spf.domain, ip }));
+}
+
+const isTemporary = ({ result }: Pick<DkimResult, "result">) => result === "temperror";
+
+function act(action: Action, why: string, refusal: () => UserError): Decision {
+  if (action === "reject") return { kind: "refuse", refusal: refusal() };
+  return action === "quarantine" ? { kind: "quarantine", why } : ACCEPT;
+}
+
+const unclear = (what: string, { temporary }: AuthenticationPolicy): Decision =>
+  temporary === "accept" ? ACCEPT : { kind: "refuse", refusal: mailErrors.authenticationUnclear({ what }) };

@@ -1,0 +1,68 @@
+import type { Clock } from "../../kernel/index.ts";
+
+export type LookupType = "A" | "AAAA" | "MX" | "TXT" | "PTR" | "CNAME";
+
+/**
+ * Asks DNS. Answers are those of `node:dns/promises` `resolve(name, type)`: texts for A, AAAA, PTR and CNAME, lists of character-strings for
+ * TXT, `{ priority, exchange }` for MX. It rejects with an error whose `code` is ENOTFOUND (no such name), ENODATA (no such record), or
+ * anything else for a failure that may pass (ESERVFAIL, ETIMEOUT, EREFUSED ...).
+ */
+export type Resolver = (name: string, type: LookupType) => Promise<unknown[]>;
+
+export interface LookupLimits {
+  /** Questions for one message, the same one counted once. Default 150: the ten terms of an SPF record may ask ten each (RFC 7208 4.6.4). */
+  lookups: number;
+  /** Milliseconds for one question. Default 5000. */
+  lookupMs: number;
+  /** Milliseconds for all of them. Default 20000, the least RFC 7208 4.6.4 asks for. */
+  totalMs: number;
+}
+
+export const DEFAULT_LOOKUP_LIMITS: LookupLimits = { lookups: 150, lookupMs: 5000, totalMs: 20_000 };
+
+/** A resolver for one message: asks each question once and within the limits; what is over them fails as a timeout does. */
+export function boundedResolver(resolver: Resolver, clock: Clock, { lookups, lookupMs, totalMs }: LookupLimits): Resolver & { readonly asked: number } {
+  const answers = new Map<string, Promise<unknown[]>>();
+  const deadline = clock.now() + totalMs;
+  let asked = 0;
+
+  async function ask(name: string, type: LookupType): Promise<unknown[]> {
+    if (!isName(name)) throw failure("ENOTFOUND", `${type} ${name.slice(0, 80)}: no name that DNS can have`);
+    const left = deadline - clock.now();
+    if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: the time for looking things up is over`);
+    if (asked >= lookups) throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
+    asked++;
+    return within(Promise.resolve().then(() => resolver(name, type)), Math.min(left, lookupMs), `${type} ${name}`, clock);
+  }
+
+  const bounded: Resolver = (name, type) => {
+    const key = `${type} ${name.toLowerCase()}`;
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const answer = ask(name, type);
+    // Questions may be asked ahead; whoever wants the answer gets the error.
+    answer.catch(() => {});
+    answers.set(key, answer);
+    return answer;
+  };
+  return Object.defineProperty(bounded, "asked", { get: () => asked }) as Resolver & { readonly asked: number };
+}
+
+async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
+  const done = new AbortController();
+  const late = clock.sleep(ms, done.signal).then(() => {
+    throw failure("ETIMEOUT", `${what}: no answer in ${ms} ms`);
+  });
+  late.catch(() => {});
+  answer.catch(() => {});
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** RFC 1035 2.3.4. A final dot is allowed. */
+const isName = (name: string) => name.length <= 254 && name.replace(/\.$/, "").split(".").every((label) => label !== "" && Buffer.byteLength(label) <= 63);
+
+export const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });

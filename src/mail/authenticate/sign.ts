@@ -1,0 +1,102 @@
+import { createPrivateKey, type KeyObject } from "node:crypto";
+import { Fault, messageOf, type Clock } from "../../kernel/index.ts";
+import { arcSet, createBodyHash, dkimSignature, type SigningKey } from "../../protocol/dkim/index.ts";
+import { fieldRanges } from "../../protocol/rfc5322/index.ts";
+import type { MailSource } from "../messages/types.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** A key as it is kept: `<selector>._domainkey.<domain>` holds the public half. */
+export interface DkimKey {
+  domain: string;
+  selector: string;
+  /** PEM, PKCS #8 or PKCS #1: RSA of 1024 bits or more, or Ed25519. */
+  privateKey: string;
+}
+
+export interface Signing {
+  /** One signature each, in this order from the top: the service's domain and the customer's. */
+  dkim?: readonly DkimKey[];
+  /** An ARC set on top of them, for a message that is passed on: what our verdict was when it came in. */
+  seal?: { key: DkimKey; verdict: Pick<Verdict, "arc" | "summary"> };
+}
+
+export interface Signer {
+  /**
+   * The fields to put on top of a message as it goes out, line ends included; "" when there is nothing to sign with. A message without From
+   * cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for a key that is none.
+   */
+  sign(source: Pick<MailSource, "headerBlock" | "open">, signing: Signing): Promise<string>;
+}
+
+/** Keys are read once; beyond this many the oldest are read again. */
+const MAX_KEYS = 1000;
+
+export function createSigner({ clock }: { clock: Pick<Clock, "now"> }): Signer {
+  const keys = new Map<string, KeyObject>();
+
+  function readKey({ domain, selector, privateKey }: DkimKey): SigningKey {
+    let key = keys.get(privateKey);
+    if (key === undefined) {
+      key = parseKey(privateKey, `${selector}._domainkey.${domain}`);
+      if (keys.size >= MAX_KEYS) keys.delete(keys.keys().next().value!);
+      keys.set(privateKey, key);
+    }
+    return { domain, selector, key };
+  }
+
+  return {
+    async sign(source, { dkim = [], seal }) {
+      const fields = fieldsOf(source.headerBlock);
+      if ((dkim.length === 0 && seal === undefined) || !fields.some((field) => /^from[ \t]*:/i.test(field))) return "";
+      const [signers, sealer] = [dkim.map(readKey), seal && readKey(seal.key)];
+      const signed = { fields, bodyHash: await hashBody(source), time: Math.floor(clock.now() / 1000) };
+      const signatures = signers.map((key) => dkimSignature(signed, key));
+      const set = sealer && arcSet({ ...signed, fields: [...signatures, ...fields] }, sealer, { chain: seal!.verdict.arc.result, results: seal!.verdict.summary });
+      return (set ?? "") + signatures.join("");
+    },
+  };
+}
+
+function parseKey(pem: string, name: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch (err) {
+    throw new Fault(`the private key of ${name} cannot be read: ${messageOf(err)}`, { cause: err });
+  }
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (key.asymmetricKeyType !== "ed25519" && !(key.asymmetricKeyType === "rsa" && bits >= 1024)) {
+    throw new Fault(`the private key of ${name} is neither Ed25519 nor RSA of 1024 bits or more`);
+  }
+  return key;
+}
+
+function fieldsOf(block: Uint8Array): string[] {
+  const text = Buffer.from(block.buffer, block.byteOffset, block.length).toString("latin1");
+  return [...fieldRanges(block)].map(([start, end]) => text.slice(start, end));
+}
+
+/** In pieces, so that a large message in memory does not hold up the others. */
+const PIECE = 512 * 1024;
+
+async function hashBody({ headerBlock, open }: Pick<MailSource, "headerBlock" | "open">): Promise<string> {
+  const hash = createBodyHash();
+  let skip: number | undefined;
+  // The empty line between header and body belongs to neither.
+  const push = (chunk: Uint8Array) => {
+    if (chunk.length === 0) return;
+    skip ??= chunk[0] === 0x0a ? 1 : 2;
+    const from = Math.min(skip, chunk.length);
+    skip -= from;
+    if (from < chunk.length) hash.push(chunk.subarray(from));
+  };
+  const body = open(headerBlock.length);
+  if (!(body instanceof Uint8Array)) for await (const chunk of body as AsyncIterable<Uint8Array>) push(chunk);
+  else {
+    for (let at = 0; at < body.length; at += PIECE) {
+      if (at > 0) await new Promise(setImmediate);
+      push(body.subarray(at, at + PIECE));
+    }
+  }
+  return hash.digest();
+}

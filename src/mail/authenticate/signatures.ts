@@ -1,0 +1,86 @@
+import type { Readable } from "node:stream";
+import { arc, dkimVerify, getARChain, type ARCData, type DKIMResult, type DKIMVerifyResult, type DNSResolver } from "mailauth";
+import type { Resolver } from "./resolver.ts";
+import type { ArcResult, DkimResult, ResultWord } from "./verdict.ts";
+
+/** What the signatures of a message tell; plain data, for it may come from another thread. */
+export interface SignatureResults {
+  dkim: DkimResult[];
+  arc: ArcResult;
+  /** The addresses of From, and how many such fields there are. */
+  from: string[];
+  fromFields: number;
+}
+
+export interface SignatureOptions {
+  /** RFC 8301 3.2: shorter RSA keys are none. */
+  minKeyBits: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+  ip: string;
+  /** A signature with `l=` that leaves a part of the body out. */
+  partialBody: "ignore" | "accept";
+}
+
+/** Checks every DKIM signature and the ARC chain (RFC 6376 6, RFC 8617 5.2) in one pass over the message. */
+export async function verifySignatures(message: Readable | Buffer, resolver: Resolver, { minKeyBits, now, ip, partialBody }: SignatureOptions): Promise<SignatureResults> {
+  const asked = resolver as unknown as DNSResolver;
+  const found = await dkimVerify(message, { resolver: asked, minBitLength: minKeyBits, curTime: new Date(now), rejectRsaSha1: true, sender: "" });
+  const chain = await arc(strictChain(found), { resolver: asked, minBitLength: minKeyBits, ip, strict: true });
+  return {
+    dkim: found.results.map((result) => dkimResult(result, partialBody)),
+    arc: arcResult(chain),
+    from: found.headerFrom,
+    fromFields: found.fromFields,
+  };
+}
+
+/** DKIM is read as leniently as others read it; a seal is worth something only to the letter (RFC 8617 5.2), so its chain is read again. */
+function strictChain({ arc: data, headers }: DKIMVerifyResult): ARCData {
+  const lenient = data as unknown as ARCData;
+  try {
+    getARChain(headers, { strict: true });
+    return lenient;
+  } catch (err) {
+    return { ...lenient, error: err as Error };
+  }
+}
+
+function dkimResult({ status, signingDomain, selector, algo, signature }: DKIMResult, partialBody: SignatureOptions["partialBody"]): DkimResult {
+  const rest = {
+    ...(signingDomain ? { domain: signingDomain } : {}),
+    ...(selector ? { selector } : {}),
+    ...(algo ? { algorithm: String(algo) } : {}),
+    ...(signature ? { signature: String(signature).slice(0, 8) } : {}),
+  };
+  if (status.result === "pass" && status.underSized !== undefined && partialBody === "ignore") {
+    return { result: "policy", ...rest, why: `${status.underSized} octets of the body are not signed` };
+  }
+  const weak = status.policy?.["dkim-rules"];
+  const why = status.comment ?? weak;
+  return { result: status.result as ResultWord, ...rest, ...(why ? { why } : {}) };
+}
+
+type Chain = Awaited<ReturnType<typeof arc>>;
+
+function arcResult({ i, status, chain, authenticationResults }: Chain): ArcResult {
+  const sealer = (chain || undefined)?.at(-1)?.["arc-seal"]?.parsed?.d?.value;
+  const result = status.result === "pass" || status.result === "fail" ? status.result : "none";
+  return {
+    result,
+    instance: i || 0,
+    ...(typeof sealer === "string" ? { sealer } : {}),
+    ...(result === "pass" && authenticationResults ? { said: saidOf(authenticationResults) } : {}),
+    ...(result === "fail" && status.comment ? { why: status.comment } : {}),
+  };
+}
+
+function saidOf(results: Record<string, unknown>): NonNullable<ArcResult["said"]> {
+  const word = (entry: unknown) => {
+    const result = (entry as { result?: unknown } | undefined)?.result;
+    return typeof result === "string" ? result.toLowerCase() : undefined;
+  };
+  const dkim = Array.isArray(results["dkim"]) ? results["dkim"].slice(0, 10).flatMap((entry) => word(entry) ?? []) : [];
+  const [spf, dmarc] = [word(results["spf"]), word(results["dmarc"])];
+  return { dkim, ...(spf === undefined ? {} : { spf }), ...(dmarc === undefined ? {} : { dmarc }) };
+}

@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LookupType, Resolver } from "./resolver.ts";
+import { readYaml, type Yaml } from "./yaml.testing.ts";
+
+/**
+ * The published suites for SPF (openspf.org, RFC 7208) and ARC (ValiMail). They are not part of this project: they run where they lie beside
+ * it, or where REELPOST_SUITES names a folder of them.
+ */
+const FOLDER = process.env.REELPOST_SUITES ?? join(import.meta.dirname, "../../../../shared/data");
+
+export type Section = { [key: string]: Yaml };
+
+/** The documents of a suite; undefined when it is not here. */
+export function readSuite(file: string): Section[] | undefined {
+  const path = join(FOLDER, file);
+  return existsSync(path) ? (readYaml(readFileSync(path, "utf8")) as Section[]) : undefined;
+}
+
+export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL"): Error => Object.assign(new Error(code), { code });
+
+/** Answers out of a table: `"name TYPE"` to what `resolve` gives, or an error to reject with. Names without any record do not exist. */
+export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { asked: string[] } {
+  const asked: string[] = [];
+  const resolver = async (name: string, type: LookupType) => {
+    const owner = name.toLowerCase().replace(/\.$/, "");
+    asked.push(`${owner} ${type}`);
+    const answer = table[`${owner} ${type}`] ?? (Object.keys(table).some((key) => key.startsWith(`${owner} `)) ? noAnswer("ENODATA") : noAnswer("ENOTFOUND"));
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  return Object.assign(resolver, { asked });
+}
+
+/** The zone data of the SPF suite, whose SPF records stand for TXT where a name has no TXT of its own. */
+export function zoneResolver(zone: Section): Resolver {
+  const names = new Map(Object.entries(zone).map(([name, records]) => [name.toLowerCase(), records as Yaml[]]));
+  return async (name, type) => {
+    const records = names.get(name.toLowerCase().replace(/\.$/, ""));
+    if (records === undefined) throw noAnswer("ENOTFOUND");
+    const named = records.filter((record) => typeof record === "object") as Section[];
+    const alias = named.find((record) => "CNAME" in record)?.["CNAME"];
+    if (alias !== undefined && type !== "CNAME") return zoneResolver(zone)(alias as string, type);
+    const stand = type === "TXT" && !named.some((record) => "TXT" in record) ? "SPF" : type;
+    const values = named.flatMap((record) => (stand in record && record[stand] !== "NONE" ? [record[stand]!] : []));
+    if (values.length > 0) return values.map((value) => answerOf(type, value));
+    throw records.includes("TIMEOUT") ? noAnswer("ETIMEOUT") : noAnswer("ENODATA");
+  };
+}
+
+function answerOf(type: LookupType, value: Yaml): unknown {
+  if (type === "TXT") return [value].flat();
+  if (type === "MX") return { priority: Number((value as string[])[0]), exchange: (value as string[])[1] };
+  return value;
+}

@@ -54,7 +54,8 @@ export async function startDnsServer({ zones, log, clock = systemClock, hosts, p
         chosen = (listener.server.address() as AddressInfo).port;
         open.push(closable(await listenUdp({ respond, log, limit }, host, chosen)));
       }
-      return { port: chosen, close: () => closeAll(open) };
+      let closed: Promise<void> | undefined;
+      return { port: chosen, close: () => (closed ??= closeAll(open)) };
     } catch (err) {
       await closeAll(open);
       if (port !== 0 || attempt >= ATTEMPTS || (err as NodeJS.ErrnoException).code !== "EADDRINUSE") throw err;

@@ -1,3 +1,4 @@
+import type { RecordType } from "../../protocol/dns/index.ts";
 import { draftOf, type ChangeRecords } from "./change.ts";
 import { digestOf } from "./check.ts";
 import { RECORD_COLUMNS, toRecord } from "./records-table.ts";
@@ -15,12 +16,26 @@ export interface ManagedSet {
   meta?: Record<string, unknown> | undefined;
 }
 
+/** Some records of an owner, more or less. */
+export interface ManagedChange {
+  owner: string;
+  add: readonly RecordDraft[];
+  /** Of the owner's and of those that people made. */
+  remove: readonly RecordDraft[];
+  locked: boolean;
+  meta?: Record<string, unknown> | undefined;
+  /** Called first: whatever it throws, nothing is changed. `at` reads the records of a name. */
+  check?(at: (name: string, type: RecordType) => Promise<DnsRecord[]>): Promise<void>;
+}
+
 export interface ManagedRecords {
   /**
    * Makes the owner's records exactly these, all or nothing. A record that is there already, made by a person, becomes the owner's;
    * one of another owner stays theirs and counts as there. Throws what creating a record throws.
    */
   set(zone: RecordZone, wanted: ManagedSet): Promise<DnsRecord[]>;
+  /** Removes and adds, all or nothing; as `set` does with what is there already. */
+  alter(zone: RecordZone, wanted: ManagedChange): Promise<void>;
   /** Locks or unlocks the owner's records; of all names, or of these. How many. */
   lock(zone: RecordZone, owner: string, locked: boolean, names?: readonly string[]): Promise<number>;
   /** Removes the owner's records, locked or not. How many. */
@@ -42,14 +57,27 @@ export function createManagedRecords(tables: Executor, change: ChangeRecords): M
         for (const record of await ofOwner(tx, zone.id, owner)) if (!drafts.has(keyOf(record))) await remove(record);
         const kept: DnsRecord[] = [];
         for (const draft of drafts.values()) {
-          const there = await tx.selectFrom("dns_records").select(RECORD_COLUMNS)
-            .where("zone_id", "=", zone.id).where("name", "=", draft.name).where("type", "=", draft.type).where("digest", "=", digestOf(draft)).executeTakeFirst();
+          const there = await same(tx, zone, draft);
           if (there === undefined) kept.push(await add(draft, keeping));
-          else kept.push(there.managed_by === null || there.managed_by === owner ? await keep(toRecord(there), keeping) : toRecord(there));
+          else kept.push(isTheirs(there, owner) ? await keep(there, keeping) : there);
         }
         return kept;
       });
     },
+    alter: (zone, { owner, add: added, remove: removed, locked, meta = null, check }) =>
+      change(zone, async ({ tx, add, keep, remove }) => {
+        await check?.((name, type) => recordsAt(tx, zone.id, name, [type]));
+        for (const draft of removed) {
+          const there = await same(tx, zone, draft);
+          if (there !== undefined && isTheirs(there, owner)) await remove(there);
+        }
+        const keeping = { managedBy: owner, locked, meta };
+        for (const draft of added) {
+          const there = await same(tx, zone, draft);
+          if (there === undefined) await add(draft, keeping);
+          else if (isTheirs(there, owner)) await keep(there, keeping);
+        }
+      }),
     lock: (zone, owner, locked, names) =>
       change(zone, async ({ tx, keep }) => {
         const those = (await ofOwner(tx, zone.id, owner)).filter(({ name }) => names === undefined || names.includes(name));
@@ -63,11 +91,22 @@ export function createManagedRecords(tables: Executor, change: ChangeRecords): M
         return those.length;
       }),
     list: (zone, owner) => ofOwner(tables, zone, owner),
-    async at(zone, name, types, limit = 1000) {
-      const query = tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", zone).where("name", "=", name).orderBy("type").orderBy("digest").limit(limit);
-      return (await (types === undefined ? query : query.where("type", "in", types)).execute()).map(toRecord);
-    },
+    at: (zone, name, types, limit) => recordsAt(tables, zone, name, types, limit),
   };
+}
+
+/** The record that says the same. */
+async function same(tx: Executor, zone: RecordZone, draft: RecordDraft): Promise<DnsRecord | undefined> {
+  const row = await tx.selectFrom("dns_records").select(RECORD_COLUMNS)
+    .where("zone_id", "=", zone.id).where("name", "=", draft.name).where("type", "=", draft.type).where("digest", "=", digestOf(draft)).executeTakeFirst();
+  return row && toRecord(row);
+}
+
+const isTheirs = ({ managedBy }: DnsRecord, owner: string) => managedBy === null || managedBy === owner;
+
+async function recordsAt(db: Executor, zone: string, name: string, types?: readonly string[], limit = 1000): Promise<DnsRecord[]> {
+  const query = db.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", zone).where("name", "=", name).orderBy("type").orderBy("digest").limit(limit);
+  return (await (types === undefined ? query : query.where("type", "in", types)).execute()).map(toRecord);
 }
 
 const keyOf = (record: RecordDraft) => `${record.name} ${record.type} ${digestOf(record)}`;

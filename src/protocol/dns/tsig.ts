@@ -1,0 +1,107 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { HEADER_OCTETS, type RawRecord, readPlainName, readRecord, skipName } from "./wire-reader.ts";
+import { createWireWriter, type WireWriter } from "./wire-writer.ts";
+
+/** RFC 8945 6: the ones that have no known weakness. */
+export const TSIG_ALGORITHMS = ["hmac-sha256", "hmac-sha384", "hmac-sha512"] as const;
+export type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number];
+
+export interface TsigKey {
+  /** Normal; both sides know the secret under it. */
+  name: string;
+  algorithm: TsigAlgorithm;
+  secret: Buffer;
+}
+
+/** "unsigned": whoever answered has no key, or is not who we asked. The rest is what the other side complains of (RFC 8945 5.3.2). */
+export type TsigVerdict = "good" | "unsigned" | "forged" | "badSignature" | "badKey" | "badTime";
+
+const TSIG = 250;
+const ANY = 255;
+const FUDGE_S = 300;
+const COMPLAINTS = new Map<number, TsigVerdict>([[16, "badSignature"], [17, "badKey"], [18, "badTime"]]);
+
+/** `message` with the signature as its last record. `mac` is needed to verify the reply. `now`: epoch milliseconds. */
+export function signMessage(message: Buffer, key: TsigKey, now: number): { signed: Buffer; mac: Buffer } {
+  const time = Math.floor(now / 1000);
+  const mac = macOf(key, [message, variables(key, time, 0, Buffer.alloc(0))]);
+  const out = createWireWriter();
+  out.bytes(message);
+  out.name(key.name, false);
+  out.u16(TSIG);
+  out.u16(ANY);
+  out.u32(0);
+  out.sized(() => {
+    out.name(key.algorithm, false);
+    writeTime(time, out);
+    out.u16(mac.length);
+    out.bytes(mac);
+    out.u16(message.readUInt16BE(0));
+    out.u16(0);
+    out.u16(0);
+  });
+  out.setU16(10, message.readUInt16BE(10) + 1);
+  return { signed: out.finish(), mac };
+}
+
+/** Whether the reply to a signed message was made by who has the key (RFC 8945 5.3). Throws MalformedMessage. */
+export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now: number): TsigVerdict {
+  const record = lastRecord(reply);
+  if (record?.type !== TSIG) return "unsigned";
+  const tsig = readTsig(record);
+  const complaint = COMPLAINTS.get(tsig.error);
+  // Complaints about key and signature cannot be signed; one about time is.
+  if (tsig.mac.length === 0) return complaint ?? "unsigned";
+  const stripped = Buffer.from(reply.subarray(0, record.start));
+  stripped.writeUInt16BE(tsig.originalId, 0);
+  stripped.writeUInt16BE(reply.readUInt16BE(10) - 1, 10);
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(requestMac.length);
+  const expected = macOf(key, [length, requestMac, stripped, variables(key, tsig.time, tsig.error, tsig.other)]);
+  if (expected.length !== tsig.mac.length || !timingSafeEqual(expected, tsig.mac)) return "forged";
+  if (complaint !== undefined) return complaint;
+  return Math.abs(tsig.time - Math.floor(now / 1000)) > tsig.fudge ? "badTime" : "good";
+}
+
+const macOf = ({ algorithm, secret }: TsigKey, parts: Buffer[]) => parts.reduce((hmac, part) => hmac.update(part), createHmac(algorithm.slice("hmac-".length), secret)).digest();
+
+/** RFC 8945 4.3.3. */
+function variables(key: TsigKey, time: number, error: number, other: Buffer): Buffer {
+  const out = createWireWriter();
+  out.name(key.name, false);
+  out.u16(ANY);
+  out.u32(0);
+  out.name(key.algorithm, false);
+  writeTime(time, out);
+  out.u16(error);
+  out.u16(other.length);
+  out.bytes(other);
+  return out.finish();
+}
+
+function writeTime(time: number, out: WireWriter): void {
+  out.u16(Math.floor(time / 2 ** 32));
+  out.u32(time % 2 ** 32);
+  out.u16(FUDGE_S);
+}
+
+function lastRecord(message: Buffer): RawRecord | undefined {
+  let at = HEADER_OCTETS;
+  for (let left = message.readUInt16BE(4); left > 0; left--) at = skipName(message, at) + 4;
+  let last: RawRecord | undefined;
+  for (let left = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10); left > 0; left--) {
+    last = readRecord(message, at);
+    at = last.end;
+  }
+  return last;
+}
+
+function readTsig({ data }: RawRecord) {
+  const { end: at } = readPlainName(data, 0);
+  const macLength = data.readUInt16BE(at + 8);
+  const rest = at + 10 + macLength;
+  return {
+    time: data.readUIntBE(at, 6), fudge: data.readUInt16BE(at + 6), mac: data.subarray(at + 10, rest),
+    originalId: data.readUInt16BE(rest), error: data.readUInt16BE(rest + 2), other: data.subarray(rest + 6, rest + 6 + data.readUInt16BE(rest + 4)),
+  };
+}

@@ -1,0 +1,51 @@
+import { presentData, type RecordData } from "../../../protocol/dns/index.ts";
+import { digestOf } from "../../records/check.ts";
+import { draftOf } from "../../records/change.ts";
+import { contentOf, dataOf, hasPriority } from "../../records/content.ts";
+import type { RecordDraft, RecordZone } from "../../records/types.ts";
+import { dnsErrors } from "./errors.ts";
+import type { DnsChange, ExclusiveSet, ProviderRecord, RecordSetName } from "./port.ts";
+
+/** The TTL that "automatic" stands for, where a number is needed. */
+const AUTOMATIC_TTL = 300;
+export const secondsOf = ({ ttl }: { ttl: number }): number => (ttl === 1 ? AUTOMATIC_TTL : ttl);
+
+export interface CheckedChange {
+  add: RecordDraft[];
+  /** None of those that are added. */
+  remove: RecordDraft[];
+}
+
+/** Throws zoneErrors.dnsInvalid. */
+export function checkedChange(zone: RecordZone, { add, remove }: DnsChange): CheckedChange {
+  const added = new Map(add.map((request) => draftOf(request, zone)).map((draft) => [keyOf(draft), draft]));
+  const removed = remove.map((request) => draftOf(request, zone)).filter((draft) => !added.has(keyOf(draft)));
+  return { add: [...added.values()], remove: removed };
+}
+
+/** Equal for records that say the same, whatever their TTL. */
+export const keyOf = (record: Pick<ProviderRecord, "name" | "type" | "content" | "priority">): string => `${record.name} ${record.type} ${digestOf(record)}`;
+
+export const setKey = ({ name, type }: RecordSetName): string => `${name} ${type}`;
+
+export const recordOf = (name: string, type: RecordDraft["type"], data: RecordData, ttl: number): ProviderRecord => ({
+  name, type, content: contentOf(type, data), priority: hasPriority(type) ? (data.priority as number) : null, ttl,
+});
+
+/** Throws foreignRecords when a set that must hold nothing else does. */
+export function refuseForeign(sets: readonly ExclusiveSet[], there: readonly ProviderRecord[], { add, remove }: CheckedChange): void {
+  const ours = new Set([...add, ...remove].map(keyOf));
+  for (const set of sets) {
+    const foreign = there.filter((record) => counts(set, record) && !ours.has(keyOf(record)));
+    if (foreign.length > 0) throw dnsErrors.foreignRecords({ name: set.name, type: set.type, found: foreign.map(shown).join(", "), records: foreign });
+  }
+}
+
+export const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
+  record.name === name && record.type === type && (text === undefined || textOf(record).toLowerCase().startsWith(text));
+
+/** The text of a TXT record, its strings joined. */
+export const textOf = (record: ProviderRecord): string => (record.type === "TXT" ? (dataOf(record).strings as string[]).join("") : record.content);
+
+/** As master files write the data. */
+export const shown = (record: ProviderRecord): string => presentData(record.type, dataOf(record));

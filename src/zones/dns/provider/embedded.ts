@@ -1,0 +1,33 @@
+import { UserError } from "../../../kernel/index.ts";
+import type { Records } from "../../records/records.ts";
+import { checkedChange, refuseForeign } from "./change.ts";
+import { dnsErrors } from "./errors.ts";
+import type { DnsProvider, ProviderRecord } from "./port.ts";
+
+/** The records of the zone are ours: this program's own DNS server answers with them. */
+export function createEmbeddedProvider({ records: { managed } }: { records: Pick<Records, "managed"> }): DnsProvider {
+  return {
+    kind: "embedded",
+    async apply(zone, change) {
+      const checked = checkedChange(zone, change);
+      try {
+        await managed.alter(zone, {
+          owner: change.owner, locked: change.locked ?? false, meta: change.meta, ...checked,
+          check: async (at) => refuseForeign(change.mustBeAbsent, (await Promise.all(change.mustBeAbsent.map(({ name, type }) => at(name, type)))).flat(), checked),
+        });
+      } catch (err) {
+        if (err instanceof UserError && ["cnameExists", "addressExists", "hostTaken", "nsExists"].includes(err.kind)) {
+          throw dnsErrors.nameTaken({ names: [...new Set(checked.add.map(({ name }) => name))].join(", ") }, { cause: err });
+        }
+        throw err;
+      }
+    },
+    async current(zone, sets) {
+      const found: ProviderRecord[] = [];
+      for (const { name, type } of sets) found.push(...(await managed.at(zone.id, name, [type])).map(plain));
+      return found;
+    },
+  };
+}
+
+const plain = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({ name, type, content, priority, ttl });

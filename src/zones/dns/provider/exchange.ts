@@ -1,0 +1,35 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+
+export interface DnsEndpoint {
+  /** Address or name. */
+  host: string;
+  port: number;
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** Sends a message over TCP and resolves with the one that comes back. Rejects after ten seconds, or when the connection fails. */
+export async function exchange({ host, port }: DnsEndpoint, message: Buffer, signal?: AbortSignal): Promise<Buffer> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const socket = connect({ host, port, signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) });
+  try {
+    await once(socket, "connect");
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(message.length);
+    socket.write(Buffer.concat([length, message]));
+    let received = Buffer.alloc(0);
+    // At most one message is waited for, so 64 KB are the bound.
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      received = Buffer.concat([received, chunk]);
+      if (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+        const reply = received.subarray(2, 2 + received.readUInt16BE(0));
+        if (reply.length < 12 || reply.readUInt16BE(0) !== message.readUInt16BE(0)) throw new Error("the answer is to another question");
+        return reply;
+      }
+    }
+    throw new Error("the connection was closed before the answer");
+  } finally {
+    socket.destroy();
+  }
+}

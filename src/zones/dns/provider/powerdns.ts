@@ -1,0 +1,161 @@
+import { messageOf } from "../../../kernel/index.ts";
+import { DnsSyntaxError, isRecordType, presentData, readData, type RecordType, words } from "../../../protocol/dns/index.ts";
+import { dataOf } from "../../records/content.ts";
+import { createTurns } from "../../records/turns.ts";
+import type { RecordZone } from "../../records/types.ts";
+import { checkedChange, type CheckedChange, keyOf, recordOf, refuseForeign, secondsOf, setKey } from "./change.ts";
+import { dnsErrors } from "./errors.ts";
+import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
+
+export interface PowerDnsOptions {
+  /** Such as `http://127.0.0.1:8081`. */
+  url: string;
+  apiKey: string;
+  /** Default "localhost", which is what every PowerDNS calls itself. */
+  serverId?: string;
+  fetch: typeof fetch;
+}
+
+/** RRset of the API: names with a dot at the end, content as in a master file. */
+interface ApiSet {
+  name: string;
+  type: string;
+  ttl: number;
+  records: { content: string; disabled: boolean }[];
+}
+
+const TIMEOUT_MS = 15_000;
+/** Of the answer: old servers list the whole zone when asked for one set. */
+const MAX_ANSWER = 64 * 1024 * 1024;
+
+/**
+ * Records kept by PowerDNS, through its HTTP API. The API replaces whole sets and knows no conditions: a set is read right
+ * before it is replaced, in one request with all others, but a change that somebody makes in that moment is lost.
+ */
+export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fetch }: PowerDnsOptions): DnsProvider {
+  const turn = createTurns();
+  const zoneUrl = (zone: string) => `${url.replace(/\/+$/, "")}/api/v1/servers/${encodeURIComponent(serverId)}/zones/${encodeURIComponent(`${zone}.`)}`;
+
+  async function call(zone: string, search: string, init: RequestInit, signal?: AbortSignal): Promise<string> {
+    const limit = AbortSignal.timeout(TIMEOUT_MS);
+    let status: number;
+    let text: string;
+    try {
+      const response = await fetch(`${zoneUrl(zone)}${search}`, { ...init, headers: { "X-API-Key": apiKey, "Content-Type": "application/json", Accept: "application/json" }, signal: signal === undefined ? limit : AbortSignal.any([signal, limit]) });
+      status = response.status;
+      text = await bounded(response);
+    } catch (err) {
+      throw dnsErrors.unreachable({ server: url, reason: reasonOf(err) }, { cause: err });
+    }
+    if (status === 401 || status === 403) throw dnsErrors.badKey({ server: url, key: "of the API", reason: `status ${status}` });
+    if (status === 404) throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "there is no such zone" });
+    if (status >= 400) throw dnsErrors.refused({ server: url, zone, reason: errorIn(text) ?? `status ${status}` });
+    return text;
+  }
+
+  async function readSets(zone: RecordZone, sets: readonly RecordSetName[], signal?: AbortSignal): Promise<Map<string, ApiSet>> {
+    const found = new Map<string, ApiSet>();
+    for (const name of new Set(sets.map((set) => set.name))) {
+      const text = await call(zone.name, `?rrsets=true&rrset_name=${encodeURIComponent(`${name}.`)}`, { method: "GET" }, signal);
+      for (const set of setsIn(text, url)) if (plainName(set.name) === name) found.set(`${name} ${set.type}`, set);
+    }
+    return found;
+  }
+
+  return {
+    kind: "powerdns",
+    async current(zone, sets, signal) {
+      const there = await readSets(zone, sets, signal);
+      return sets.flatMap((set) => recordsIn(there.get(setKey(set))).map(({ record }) => record).filter((record) => record !== undefined));
+    },
+    apply: (zone, change, signal) =>
+      turn(zone.id, async () => {
+        const checked = checkedChange(zone, change);
+        const there = await readSets(zone, [...checked.add, ...checked.remove, ...change.mustBeAbsent], signal);
+        refuseForeign(change.mustBeAbsent, [...there.values()].flatMap((set) => recordsIn(set).flatMap(({ record }) => record ?? [])), checked);
+        refuseTaken(checked, there);
+        const rrsets = replacements(checked, there);
+        if (rrsets.length > 0) await call(zone.name, "", { method: "PATCH", body: JSON.stringify({ rrsets }) }, signal);
+      }),
+  };
+}
+
+/** Each record of a set with what it says; undefined for what we cannot read, which stays as it is. */
+function recordsIn(set: ApiSet | undefined): { raw: ApiSet["records"][number]; record: ProviderRecord | undefined }[] {
+  return (set?.records ?? []).map((raw) => ({ raw, record: raw.disabled ? undefined : readContent(set!, raw.content) }));
+}
+
+function readContent({ name, type, ttl }: ApiSet, content: string): ProviderRecord | undefined {
+  if (!isRecordType(type)) return undefined;
+  try {
+    return recordOf(plainName(name), type, readData(type, words(content), { apex: "" }), ttl);
+  } catch (err) {
+    if (err instanceof DnsSyntaxError) return undefined;
+    throw err;
+  }
+}
+
+/** PowerDNS refuses those as well, but only says so in its own words. */
+function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>): void {
+  const removed = new Set(remove.map(keyOf));
+  const names = new Set<string>();
+  for (const { name, type } of add) {
+    for (const set of there.values()) {
+      if (plainName(set.name) !== name || set.type === type || (set.type !== "CNAME" && type !== "CNAME")) continue;
+      if (recordsIn(set).some(({ record }) => record === undefined || !removed.has(keyOf(record)))) names.add(name);
+    }
+  }
+  if (names.size > 0) throw dnsErrors.nameTaken({ names: [...names].join(", ") });
+}
+
+/** The sets that change, whole. */
+function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>): object[] {
+  const removed = new Set(remove.map(keyOf));
+  return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(([key, { name, type }]) => {
+    const before = there.get(key);
+    const kept = recordsIn(before).filter(({ record }) => record === undefined || !removed.has(keyOf(record)));
+    const has = new Set(kept.flatMap(({ record }) => (record === undefined ? [] : [keyOf(record)])));
+    const added = add.filter((draft) => setKey(draft) === key && !has.has(keyOf(draft)));
+    if (added.length === 0 && kept.length === (before?.records.length ?? 0)) return [];
+    const records = [...kept.map(({ raw }) => raw), ...added.map((draft) => ({ content: absolute(draft), disabled: false }))];
+    const ttl = before?.ttl ?? secondsOf(added[0]!);
+    return [{ name: `${name}.`, type, ...(records.length === 0 ? { changetype: "DELETE", records: [] } : { changetype: "REPLACE", ttl, records }) }];
+  });
+}
+
+const absolute = (record: { type: RecordType; content: string; priority: number | null }) => presentData(record.type, dataOf(record), { absolute: true });
+
+const plainName = (name: string) => name.replace(/\.$/, "").toLowerCase();
+
+function setsIn(text: string, server: string): ApiSet[] {
+  try {
+    const { rrsets } = JSON.parse(text) as { rrsets?: ApiSet[] };
+    if (!Array.isArray(rrsets)) throw new Error("it has no rrsets");
+    return rrsets;
+  } catch (err) {
+    throw dnsErrors.badReply({ server, reason: messageOf(err) }, { cause: err });
+  }
+}
+
+function errorIn(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    return typeof error === "string" ? error.slice(0, 300) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// fetch says "fetch failed", and why in the cause.
+const reasonOf = (err: unknown) => messageOf(err instanceof Error && err.cause !== undefined ? err.cause : err);
+
+async function bounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > MAX_ANSWER) throw new Error("the answer is too long");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,123 @@
+import { randomInt } from "node:crypto";
+import { type Clock, messageOf } from "../../../kernel/index.ts";
+import { type Prerequisite, type RecordType, RCODE_NAMES, signMessage, type TsigKey, type TsigVerdict, type UpdateStep, verifyReply, writeUpdate } from "../../../protocol/dns/index.ts";
+import { dataOf } from "../../records/content.ts";
+import type { RecordDraft, RecordZone } from "../../records/types.ts";
+import { checkedChange, type CheckedChange, keyOf, refuseForeign, secondsOf, setKey } from "./change.ts";
+import { dnsErrors } from "./errors.ts";
+import { type DnsEndpoint, exchange } from "./exchange.ts";
+import type { DnsProvider, ExclusiveSet, ProviderRecord } from "./port.ts";
+import { readSet } from "./read-set.ts";
+
+export interface Rfc2136Options {
+  /** The primary server of the zones. */
+  server: DnsEndpoint;
+  key: TsigKey;
+  clock: Clock;
+}
+
+/** How often a change is tried that meets somebody else's. */
+const ATTEMPTS = 3;
+
+/**
+ * Records kept by a name server that takes dynamic updates (RFC 2136) signed with a shared key (RFC 8945): Knot, BIND, PowerDNS, NSD's companions.
+ * What was read before is a prerequisite of the change, so nothing is overwritten that somebody made in between.
+ */
+export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): DnsProvider {
+  const where = `${server.host}:${server.port}`;
+
+  async function send(message: Buffer, signal?: AbortSignal): Promise<Buffer> {
+    try {
+      return await exchange(server, message, signal);
+    } catch (err) {
+      throw dnsErrors.unreachable({ server: where, reason: messageOf(err) }, { cause: err });
+    }
+  }
+
+  async function readSets(zone: RecordZone, sets: readonly { name: string; type: RecordType }[], signal?: AbortSignal): Promise<ProviderRecord[]> {
+    const found: ProviderRecord[] = [];
+    for (const set of new Map(sets.map((one) => [setKey(one), one])).values()) found.push(...(await readSet((message) => send(message, signal), set, { server: where, zone: zone.name })));
+    return found;
+  }
+
+  async function update(zone: RecordZone, prerequisites: Prerequisite[], steps: UpdateStep[], signal?: AbortSignal): Promise<string> {
+    const { signed, mac } = signMessage(writeUpdate({ id: randomInt(65_536), zone: zone.name, prerequisites, steps }), key, clock.now());
+    const reply = await send(signed, signal);
+    let verdict: TsigVerdict;
+    try {
+      verdict = verifyReply(reply, key, mac, clock.now());
+    } catch (err) {
+      throw dnsErrors.badReply({ server: where, reason: messageOf(err) }, { cause: err });
+    }
+    const rcode = RCODE_NAMES[reply[3]! & 15] ?? `RCODE ${reply[3]! & 15}`;
+    if (verdict === "good") return rcode;
+    // A server that refuses before it looks at keys does not sign that.
+    if (verdict === "unsigned" && rcode === "REFUSED") return rcode;
+    if (verdict === "unsigned" && rcode === "NOTAUTH") throw dnsErrors.notServed({ server: where, zone: zone.name, reason: rcode });
+    throw dnsErrors.badKey({ server: where, key: key.name, reason: KEY_PROBLEMS[verdict] });
+  }
+
+  return {
+    kind: "rfc2136",
+    current: readSets,
+    async apply(zone, change, signal) {
+      const asked = checkedChange(zone, change);
+      const checked = { ...asked, add: await withoutKept(zone, asked.add, signal) };
+      if (checked.add.length + checked.remove.length === 0) return;
+      for (let attempt = 1; ; attempt++) {
+        const there = await readSets(zone, change.mustBeAbsent, signal);
+        refuseForeign(change.mustBeAbsent, there, asked);
+        const rcode = await update(zone, prerequisitesOf(change.mustBeAbsent, there, checked), stepsOf(checked), signal);
+        if (rcode === "NOERROR") return;
+        if (!["YXDOMAIN", "YXRRSET", "NXRRSET", "NXDOMAIN"].includes(rcode)) throw refusal(rcode, where, zone.name);
+        // Either a set is not as it was read, and the next round sees that, or the place is taken.
+        const names = await taken(zone, checked, signal);
+        if (names.length > 0) throw dnsErrors.nameTaken({ names: names.join(", ") });
+        if (attempt === ATTEMPTS) throw dnsErrors.changedMeanwhile({ zone: zone.name });
+      }
+    },
+  };
+
+  /** A CNAME that is there already is no reason to refuse: the condition for a new one, that its name is free, would be. */
+  async function withoutKept(zone: RecordZone, add: RecordDraft[], signal?: AbortSignal): Promise<RecordDraft[]> {
+    const aliases = new Set((await readSets(zone, add.filter(({ type }) => type === "CNAME"), signal)).map(keyOf));
+    return add.filter((draft) => !aliases.has(keyOf(draft)));
+  }
+
+  /** Names of what is added where a CNAME is in the way, or where a CNAME is added and something is there. */
+  async function taken(zone: RecordZone, { add }: CheckedChange, signal?: AbortSignal): Promise<string[]> {
+    const aliases = new Set((await readSets(zone, add.map(({ name }) => ({ name, type: "CNAME" as const })), signal)).map(({ name }) => name));
+    return [...new Set(add.filter(({ name, type }) => type === "CNAME" || aliases.has(name)).map(({ name }) => name))];
+  }
+}
+
+const KEY_PROBLEMS: Record<Exclude<TsigVerdict, "good">, string> = {
+  unsigned: "its answer is not signed",
+  forged: "its answer is signed with another secret",
+  badSignature: "it has another secret for it",
+  badKey: "it does not know the key, or not with this algorithm",
+  badTime: "its clock and ours differ by more than five minutes",
+};
+
+function refusal(rcode: string, server: string, zone: string): Error {
+  if (rcode === "NOTAUTH" || rcode === "NOTZONE") return dnsErrors.notServed({ server, zone, reason: rcode });
+  return dnsErrors.refused({ server, zone, reason: rcode });
+}
+
+function prerequisitesOf(exclusive: readonly ExclusiveSet[], there: readonly ProviderRecord[], { add, remove }: CheckedChange): Prerequisite[] {
+  const sets = new Map(exclusive.map((set) => [setKey(set), set]));
+  const unchanged = [...sets.values()].map(({ name, type }): Prerequisite => {
+    const data = there.filter((record) => record.name === name && record.type === type).map(dataOf);
+    return data.length === 0 ? { kind: "noSet", name, type } : { kind: "set", name, type, data };
+  });
+  // A server passes over what does not go with a CNAME, and says NOERROR (RFC 2136 3.4.2.2): it must be asked before.
+  const removed = new Set(remove.map(({ name }) => name));
+  const names = new Map(add.map(({ name, type }) => [name, type]));
+  const places = [...names].filter(([name]) => !removed.has(name)).map(([name, type]): Prerequisite => (type === "CNAME" ? { kind: "nameFree", name } : { kind: "noSet", name, type: "CNAME" }));
+  return [...unchanged, ...places];
+}
+
+const stepsOf = ({ add, remove }: CheckedChange): UpdateStep[] => [
+  ...remove.map(({ name, type, ...rest }: RecordDraft): UpdateStep => ({ kind: "delete", name, type, data: dataOf({ type, ...rest }) })),
+  ...add.map(({ name, type, ...rest }: RecordDraft): UpdateStep => ({ kind: "add", name, type, ttl: secondsOf(rest), data: dataOf({ type, ...rest }) })),
+];

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { Resolver } from "node:dns/promises";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import packet from "dns-packet";
+import { createManualClock, silentLog } from "../../kernel/index.ts";
+import { EXAMPLE, zonesOf } from "./dns.testing.ts";
+import { createRateLimit } from "./rate-limit.ts";
+import { startDnsServer, type DnsServerOptions } from "./server.ts";
+
+async function start(t: TestContext, options: Partial<DnsServerOptions> = {}) {
+  const server = await startDnsServer({ zones: zonesOf({ "example.com": EXAMPLE, "apex.example": "@ CNAME www.example.com.\n" }), log: silentLog, hosts: ["127.0.0.1"], port: 0, ...options });
+  t.after(() => server.close());
+  return server;
+}
+
+const query = (name = "example.com", type = "MX", id = 1) => packet.encode({ type: "query", id, questions: [{ name, type: type as never, class: "IN" }] });
+const framed = (message: Buffer) => Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]);
+
+/** Reads whole messages of a TCP connection until `count` are there or it ends. */
+async function messages(socket: Socket, count: number): Promise<Buffer[]> {
+  const found: Buffer[] = [];
+  let buffered = Buffer.alloc(0);
+  const ended = new AbortController();
+  socket.once("close", () => ended.abort());
+  while (found.length < count) {
+    const [chunk] = (await once(socket, "data", { signal: ended.signal }).catch(() => [])) as Buffer[];
+    if (chunk === undefined) break;
+    buffered = Buffer.concat([buffered, chunk]);
+    while (buffered.length >= 2 && buffered.length >= 2 + buffered.readUInt16BE(0)) {
+      found.push(buffered.subarray(2, 2 + buffered.readUInt16BE(0)));
+      buffered = buffered.subarray(2 + buffered.readUInt16BE(0));
+    }
+  }
+  return found;
+}
+
+async function open(t: TestContext, port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  t.after(async () => void socket.destroy());
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  return socket;
+}
+
+describe("the DNS server", () => {
+  test("answers node's own resolver, over UDP and, when the answer is large, over TCP", async (t) => {
+    const { port } = await start(t);
+    const resolver = new Resolver({ timeout: 2000, tries: 2 });
+    resolver.setServers([`127.0.0.1:${port}`]);
+    assert.deepEqual((await resolver.resolveMx("example.com")).map(({ exchange }) => exchange), ["mx1.example.com", "mx2.mail.example.com", "mx.elsewhere.example"]);
+    assert.deepEqual(await resolver.resolve4("www.example.com"), ["192.0.2.80", "192.0.2.81"]);
+    assert.deepEqual(await resolver.resolve4("apex.example"), ["192.0.2.80", "192.0.2.81"]);
+    assert.equal((await resolver.resolveTxt("large.example.com"))[0]!.length, 20);
+    assert.deepEqual(await resolver.resolveSrv("_sip._tcp.example.com"), [{ name: "web.example.com", port: 5060, priority: 10, weight: 5, type: "SRV" }]);
+    await assert.rejects(resolver.resolve4("nope.example.com"), { code: "ENOTFOUND" });
+    await assert.rejects(resolver.resolve4("_dmarc.example.com"), { code: "ENODATA" });
+    await assert.rejects(resolver.resolve4("example.net"), { code: "EREFUSED" });
+  });
+
+  test("answers pipelined queries of one connection, also those sent octet by octet, and after the client has said all", async (t) => {
+    const { port } = await start(t);
+    const socket = await open(t, port);
+    const all = Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("example.com", "MX", id))));
+    for (let at = 0; at < 60; at++) socket.write(all.subarray(at, at + 1));
+    socket.end(all.subarray(60));
+    const ids = (await messages(socket, 100)).map((message) => message.readUInt16BE(0));
+    assert.deepEqual(ids.sort((a, b) => a - b), Array.from({ length: 100 }, (_, id) => id));
+  });
+
+  test("ends a connection that is silent, trickles, or sends no query", async (t) => {
+    const { port } = await start(t, { tcp: { idleMs: 150 } });
+    const silent = await open(t, port);
+    const slow = await open(t, port);
+    const timer = setInterval(() => slow.write(Buffer.from([0])), 40);
+    slow.write(Buffer.from([0, 100]));
+    t.after(async () => clearInterval(timer));
+    const [answers, long, junk] = [await open(t, port), await open(t, port), await open(t, port)];
+    answers.write(framed(Buffer.from(query()).fill(0x80, 2, 3)));
+    long.write(Buffer.from([0xff, 0xff, 1, 2]));
+    junk.write(Buffer.from([0, 3, 1, 2, 3]));
+    for (const socket of [silent, slow, answers, long, junk]) if (!socket.closed) await once(socket.resume(), "close");
+  });
+
+  const answered = async (socket: Socket) => {
+    socket.write(framed(query()));
+    assert.equal((await messages(socket, 1)).length, 1);
+  };
+
+  test("bounds connections: a new one ends the one that was silent longest", async (t) => {
+    const { port } = await start(t, { tcp: { connections: 3, perNetwork: 100 } });
+    const sockets = [await open(t, port), await open(t, port), await open(t, port)] as const;
+    for (const socket of [sockets[1], sockets[2], sockets[0]]) await answered(socket);
+    const fourth = await open(t, port);
+    await once(sockets[1].resume(), "close");
+    for (const socket of [sockets[0], sockets[2], fourth]) await answered(socket);
+  });
+
+  test("one network cannot have all connections", async (t) => {
+    const { port } = await start(t, { tcp: { perNetwork: 2 } });
+    const sockets = [await open(t, port), await open(t, port)];
+    for (const socket of sockets) await answered(socket);
+    await once((await open(t, port)).resume(), "close");
+    sockets[0]!.end();
+    await once(sockets[0]!.resume(), "close");
+    await answered(await open(t, port));
+  });
+
+  test("answers a network only so often over UDP: then TC, every other time nothing", async (t) => {
+    const clock = createManualClock(1_000_000);
+    const { port } = await start(t, { clock, rateLimit: { perSecond: 1, burst: 5 } });
+    const socket = createSocket("udp4");
+    t.after(async () => void socket.close());
+    const replies: Buffer[] = [];
+    const seven = new Promise<void>((resolve) => socket.on("message", (message) => void (replies.push(message) === 7 && resolve())));
+    for (let id = 0; id < 9; id++) socket.send(query("web.example.com", "A", id), port, "127.0.0.1");
+    await seven;
+    const kinds = replies.map((reply) => ((reply[2]! & 2) === 0 ? "answer" : `TC ${reply.length}`));
+    assert.deepEqual(kinds.sort(), [...Array<string>(2).fill("TC 12"), ...Array<string>(5).fill("answer")]);
+  });
+
+  test("is gone after close, and says when its port is taken", async (t) => {
+    const server = await start(t);
+    await assert.rejects(startDnsServer({ zones: zonesOf({}), log: silentLog, hosts: ["127.0.0.1"], port: server.port }), { code: "EADDRINUSE" });
+    const socket = await open(t, server.port);
+    const closed = once(socket.resume(), "close");
+    await server.close();
+    await closed;
+    const again = await start(t, { port: server.port });
+    assert.equal(again.port, server.port);
+  });
+});
+
+test("buckets: each network has its own, they fill again, and the table is bounded", () => {
+  const clock = createManualClock();
+  const limit = createRateLimit({ perSecond: 10, burst: 2 }, clock, 3);
+  const four = (address: string) => [1, 2, 3, 4].map(() => limit(address));
+  assert.deepEqual(four("192.0.2.1"), ["answer", "answer", "truncate", "drop"]);
+  assert.deepEqual([limit("192.0.2.200"), limit("::ffff:192.0.2.3"), limit("192.0.3.1")], ["truncate", "drop", "answer"]);
+  assert.deepEqual(four("2001:db8:0:aa00::1"), ["answer", "answer", "truncate", "drop"]);
+  assert.deepEqual([limit("2001:db8:0:aaff::2"), limit("2001:db8:0:ab00::2")], ["truncate", "answer"]);
+  clock.advance(100);
+  assert.deepEqual([limit("2001:db8:0:aa00::1"), limit("2001:db8:0:aa00::1")], ["answer", "truncate"]);
+  assert.deepEqual(four("192.0.2.1"), ["answer", "answer", "truncate", "drop"], "forgotten, as three others came after it");
+});
+
+const has = (program: string) => spawnSync(program, ["-v"]).error === undefined;
+
+for (const program of ["dig", "kdig"]) {
+  describe(program, { skip: has(program) ? false : `${program} is not installed` }, () => {
+    const run = (port: number, ...args: string[]) => runProgram(program, ["@127.0.0.1", "-p", String(port), "+norec", ...args]);
+
+    test("reads every kind of record as it was given", async (t) => {
+      const { port } = await start(t);
+      const short = async (name: string, type: string) => (await run(port, "+short", name, type)).trim();
+      assert.equal((await short("_25._tcp.mx1.example.com", "TLSA")).replaceAll(" ", ""), `311${"AB".repeat(32)}`);
+      assert.match((await short("loc.example.com", "LOC")), /^42 21 54\.500 N +71 0?6 18(\.000)? W +-24(\.00)?m +30(\.00)?m 10000(\.00)?m 10(\.00)?m$/);
+      assert.equal(await short("caa.example.com", "CAA"), '0 issue "letsencrypt.org"');
+      assert.equal(await short("naptr.example.com", "NAPTR"), '100 10 "s" "SIP+D2T" "" _sip._tcp.example.com.');
+      assert.match(await short("svc.example.com", "TYPE65"), /192\.0\.2\.9|C0000209/i);
+      assert.match(await run(port, "sub.example.com", "A"), /sub\.example\.com\.\s+120\s+IN\s+NS\s+ns\.sub\.example\.com\./);
+    });
+
+    test("retries over TCP, by EDNS, and finds no fault", async (t) => {
+      const { port } = await start(t);
+      assert.match(await run(port, "large.example.com", "TXT"), /xxxx19"/);
+      assert.match(await run(port, "+noedns", "+ignore", "large.example.com", "TXT"), /flags: qr aa tc/i);
+      assert.match(await run(port, "+edns=1", ...(program === "dig" ? ["+noednsneg"] : []), "example.com"), /BADVERS/);
+      assert.match(await run(port, "example.com", "ANY"), /HINFO\s+"RFC8482" ""/);
+      assert.match(await run(port, ...(program === "dig" ? ["CH", "TXT", "version.bind"] : ["-c", "CH", "-t", "TXT", "version.bind"])), /REFUSED/);
+      for (const name of ["www.example.com", "x.wild.example.com", "nope.example.com", "sub.example.com", "example.com"]) assert.doesNotMatch(await run(port, name, "MX"), /warning|malformed|mismatch/i, name);
+    });
+  });
+}
+
+async function runProgram(program: string, args: string[]): Promise<string> {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 20_000 });
+  let out = "";
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  await once(child, "close");
+  return out;
+}

@@ -99,6 +99,8 @@ function modernise(node: Json): void {
   if ((node.nullable as unknown) === true && Array.isArray(node.enum) && !node.enum.includes(null as never)) node.enum.push(null as never);
   // "An object that is null": the failures of deleting a DNS record.
   if (Array.isArray(node.enum) && node.enum.length === 1 && (node.enum[0] as unknown) === null) for (const word of ["type", "nullable"]) delete node[word];
+  // Said in words only: when a destination address was verified.
+  if (typeof node.type === "string" && /\bNull means\b/.test(String(node.description ?? ""))) node.type = [node.type, "null"] as never;
   // A field only requests carry is no field an answer must have.
   if (Array.isArray(node.required) && node.properties !== undefined) {
     node.required = node.required.filter((name) => (node.properties![name as unknown as string]?.writeOnly as unknown) !== true) as Json;

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createManualClock } from "../../kernel/index.ts";
+import { boundedResolver, DEFAULT_LOOKUP_LIMITS, type Resolver } from "./resolver.ts";
+import { tableResolver } from "./suites.testing.ts";
+
+const code = (wanted: string) => (err: unknown) => (err as { code?: string }).code === wanted;
+const never: Resolver = () => new Promise(() => {});
+
+test("a question is asked once, whatever the case of its letters", async () => {
+  const table = tableResolver({ "a.example A": ["192.0.2.1"] });
+  const resolver = boundedResolver(table, createManualClock(), DEFAULT_LOOKUP_LIMITS);
+  assert.deepEqual(await Promise.all([resolver("a.example", "A"), resolver("A.Example", "A")]), [["192.0.2.1"], ["192.0.2.1"]]);
+  await assert.rejects(resolver("b.example", "A"), code("ENOTFOUND"));
+  await assert.rejects(resolver("b.example", "A"), code("ENOTFOUND"));
+  assert.equal(table.asked.length, 2);
+});
+
+test("an answer that does not come is a timeout, one by one and all together", async () => {
+  const clock = createManualClock();
+  const resolver = boundedResolver(never, clock, { lookups: 10, lookupMs: 5000, totalMs: 8000 });
+  const first = resolver("a.example", "A");
+  clock.advance(5000);
+  await assert.rejects(first, code("ETIMEOUT"));
+  const second = resolver("b.example", "A");
+  clock.advance(3000);
+  await assert.rejects(second, code("ETIMEOUT"));
+  await assert.rejects(resolver("c.example", "A"), code("ETIMEOUT"));
+  assert.equal(resolver.asked, 2);
+});
+
+test("names DNS cannot have are not asked about; nor is anything beyond the limit", async () => {
+  const table = tableResolver({ "a.example A": ["192.0.2.1"] });
+  const resolver = boundedResolver(table, createManualClock(), { ...DEFAULT_LOOKUP_LIMITS, lookups: 1 });
+  for (const name of ["", ".", "a..example", `${"x".repeat(64)}.example`, "a.".repeat(130)]) await assert.rejects(resolver(name, "TXT"), code("ENOTFOUND"), name);
+  assert.deepEqual(await resolver("a.example.", "A"), ["192.0.2.1"]);
+  await assert.rejects(resolver("b.example", "A"), code("ETIMEOUT"));
+  assert.equal(table.asked.length, 1);
+});
+
+test("a resolver that throws at once is one that failed", async () => {
+  const resolver = boundedResolver(() => { throw new Error("broken"); }, createManualClock(), DEFAULT_LOOKUP_LIMITS);
+  await assert.rejects(resolver("a.example", "A"), /broken/);
+});

@@ -1,4 +1,9 @@
 export * from "./errors.ts";
+export { createAuthenticator, type Authenticator, type AuthenticatorOptions } from "./authenticate/authenticate.ts";
+export { DEFAULT_AUTHENTICATION_POLICY, type AuthenticationPolicy } from "./authenticate/policy.ts";
+export { DEFAULT_LOOKUP_LIMITS, type LookupLimits, type LookupType, type Resolver } from "./authenticate/resolver.ts";
+export { createSigner, type DkimKey as DkimSigningKey, type Signer, type Signing } from "./authenticate/sign.ts";
+export { traceDetail, type Verdict } from "./authenticate/verdict.ts";
 export { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
 export type { ForwardRules } from "./actions/forward.ts";
 export type { Handled } from "./actions/worker.ts";

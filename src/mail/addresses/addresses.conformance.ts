@@ -87,6 +87,19 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.stateOf(ACCOUNT, "GRÜßE@xn--bcher-kva.example"), "unverified");
     });
 
+    test("mails to strangers are limited", async (t) => {
+      const { routing: { addresses }, mails, clock } = await openRouting(t, engine);
+      const again = async () => {
+        const { id } = await addresses.create(ACCOUNT, "stranger@example.net");
+        await addresses.delete(ACCOUNT, id);
+      };
+      for (let i = 0; i < 300; i++) await again();
+      assert.equal((await refusal(again()))[0], "tooManyMails");
+      assert.equal(mails.length, 300);
+      clock.advance(3_600_000);
+      await again();
+    });
+
     test("many at once make one", async (t) => {
       const { routing: { addresses } } = await openRouting(t, engine);
       const made = await Promise.all(Array.from({ length: 5 }, () => addresses.create(ACCOUNT, "me@example.net")));

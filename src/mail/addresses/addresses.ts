@@ -8,15 +8,16 @@ import type { RoutingTables } from "../routing/tables.ts";
 import {
   addressById, addressByToken, addressCalled, countAddresses, deleteAddress, keepAddress, listAddresses, oldestVerified, type AddressExecutor, type AddressQuery, type AddressTables, type StoredAddress,
 } from "./addresses-table.ts";
+import { createMailQuota } from "./mail-quota.ts";
 import type { DestinationAddress, VerificationMail } from "./types.ts";
 
 export interface Addresses {
   list(account: string, query: AddressQuery, page: PageRequest): Promise<Page<DestinationAddress>>;
   /** Throws noAddress. */
   get(account: string, id: string): Promise<DestinationAddress>;
-  /** Mails a link to a new address. One that is there already is answered as it is, and gets another mail when it is not verified. Throws badAddress, tooManyAddresses. */
+  /** Mails a link to a new address. One that is there already is answered as it is, and gets another mail when it is not verified. Throws badAddress, tooManyAddresses, tooManyMails. */
   create(account: string, email: string): Promise<DestinationAddress>;
-  /** Another mail; the links of those before are void. Throws noAddress, tooSoon. One that is verified gets none. */
+  /** Another mail; the links of those before are void. Throws noAddress, tooSoon, tooManyMails. One that is verified gets none. */
   resend(account: string, id: string): Promise<DestinationAddress>;
   /** Verified without a mail, or not verified any more: its rules are switched on or off. Throws noAddress. */
   setVerified(account: string, id: string, verified: boolean): Promise<DestinationAddress>;
@@ -55,6 +56,7 @@ const hashOf = (token: string) => createHash("sha256").update(token).digest("hex
 
 export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 200 }: AddressesParts): Addresses {
   type Both = AddressTables & RoutingTables;
+  const quota = createMailQuota(clock);
   const tables = db.tables<AddressTables>();
 
   async function need(from: AddressExecutor, account: string, id: string): Promise<StoredAddress> {
@@ -63,19 +65,25 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
     return found;
   }
 
-  /** Keeps a fresh token first: a link that arrives works. */
-  async function sendLink(address: StoredAddress): Promise<StoredAddress> {
+  /** Keeps a fresh token first: a link that arrives works. Throws noAddress, tooManyMails. */
+  async function sendLink({ account, id }: StoredAddress): Promise<StoredAddress> {
+    quota.take(account);
     const token = ids.token();
+    const change = (alter: (address: StoredAddress) => Partial<StoredAddress> | undefined) =>
+      db.transaction<AddressTables, StoredAddress>(async (tx) => {
+        const before = await need(tx, account, id);
+        const after = { ...before, ...alter(before) };
+        await keepAddress(tx, after);
+        return after;
+      });
     const now = clock.now();
-    const waiting: StoredAddress = { ...address, tokenHash: hashOf(token), tokenExpiresAt: now + LINK_MS, sentAt: now };
-    await db.transaction<AddressTables, void>(async (tx) => {
-      await need(tx, address.account, address.id);
-      await keepAddress(tx, waiting);
-    });
+    const tokenHash = hashOf(token);
+    const waiting = await change(() => ({ tokenHash, tokenExpiresAt: now + LINK_MS, sentAt: now }));
     try {
-      await mail.sendVerification(address.email, mail.link(token));
+      await mail.sendVerification(waiting.email, mail.link(token));
     } catch (err) {
-      await db.transaction<AddressTables, void>((tx) => keepAddress(tx, { ...waiting, sentAt: null }));
+      // It may be tried again at once. The address may be gone by now.
+      await change((address) => (address.tokenHash === tokenHash ? { sentAt: null } : undefined)).catch(() => {});
       throw err;
     }
     return waiting;

@@ -17,6 +17,7 @@ export const routingErrors = defineErrors("email-routing", {
   tooManyAddresses: { code: 2904, http: 400, message: "An account has at most {limit} destination addresses", fix: "Delete addresses that are not needed." },
   badAddress: { code: 2905, http: 422, message: "{address} is not an e-mail address", fix: "Give one address, like user@example.com, of at most {limit} characters." },
   tooSoon: { code: 2906, http: 429, message: "A verification mail was sent to this address less than {seconds} seconds ago" },
+  tooManyMails: { code: 2909, http: 429, message: "An account may ask for {limit} verification mails in an hour" },
   adminOnly: { code: 2907, http: 403, message: "Only an administrator may verify an address without its mail", fix: "Use a token with Account Settings Write, or open the link in the verification mail." },
   badLink: { code: 2908, http: 404, message: "This link is not valid, or not any more", fix: "Ask for another verification mail." },
 

@@ -13,7 +13,7 @@ export interface RoutingParts {
   ids: Pick<Ids, "hex">;
   zones: Zones;
   scripts: Pick<Scripts, "get" | "byId">;
-  addresses: Pick<Addresses, "stateOf" | "firstVerified">;
+  addresses: Pick<Addresses, "firstVerified">;
   dkimKeys: DkimKeys;
   hosts: RoutingHosts;
   limits: RoutingLimits;

@@ -1,10 +1,11 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
+import { addressCalled, type AddressExecutor, type AddressTables } from "../addresses/addresses-table.ts";
 import { routingErrors } from "./errors.ts";
 import type { RoutingParts } from "./parts.ts";
 import { checkRule, MAX_PRIORITY, type RuleParts } from "./rule-check.ts";
-import { catchAllId, countRules, deleteRule, keepRule, ruleById, rulesOf, rulesOfAccount, type AccountRuleQuery } from "./rules-table.ts";
-import type { RoutingTables } from "./tables.ts";
+import { catchAllId, countRules, deleteRule, destinationOf, keepRule, ruleById, rulesOf, rulesOfAccount, type AccountRuleQuery } from "./rules-table.ts";
+import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
 export interface RuleQuery extends AccountRuleQuery {
@@ -29,7 +30,7 @@ export interface Rules {
   replaceCatchAll(zone: Zone, request: RuleRequest): Promise<Rule>;
 }
 
-export function createRules({ db, clock, ids, scripts, addresses, limits, changed }: RoutingParts): Rules {
+export function createRules({ db, clock, ids, scripts, limits, changed }: RoutingParts): Rules {
   const tables = db.tables<RoutingTables>();
 
   async function need(zone: Zone, id: string): Promise<Rule> {
@@ -39,20 +40,25 @@ export function createRules({ db, clock, ids, scripts, addresses, limits, change
     return rule;
   }
 
-  /** Whether what the rule leads to is there, and may be led to now. */
-  async function checkDestination({ account }: Zone, { action, owner }: RuleParts): Promise<"ready" | "unverified"> {
+  /** Throws unknownWorker. */
+  async function checkWorkers({ account }: Zone, { action, owner }: RuleParts): Promise<void> {
     if (owner !== null && (await scripts.byId(account, owner)) === undefined) throw routingErrors.unknownWorker({ worker: owner });
     if (action.type === "worker" && (await scripts.get(account, action.value[0]!)) === undefined) throw routingErrors.unknownWorker({ worker: action.value[0] });
-    if (action.type !== "forward") return "ready";
-    const state = await addresses.stateOf(account, action.value[0]!);
-    if (state === undefined) throw routingErrors.notVerified({ address: action.value[0] });
-    return state === "verified" ? "ready" : "unverified";
   }
 
-  async function ruleOf(zone: Zone, request: RuleRequest, catchAll: boolean): Promise<Omit<Rule, "id" | "createdAt">> {
+  /** Writes a rule in the place that `find` gives it. In one transaction with the look at its destination, which may be deleted at any time. */
+  async function keep(zone: Zone, request: RuleRequest, catchAll: boolean, find: (tx: RoutingExecutor) => Promise<Pick<Rule, "id" | "createdAt">>): Promise<Rule> {
     const parts = checkRule(request, { zone: zone.name, catchAll });
-    const waits = (await checkDestination(zone, parts)) === "unverified";
-    return { ...parts, zone: zone.id, account: zone.account, enabled: parts.enabled && !waits, awaiting: parts.enabled && waits, modifiedAt: clock.now() };
+    await checkWorkers(zone, parts);
+    const rule = await db.transaction<RoutingTables & AddressTables, Rule>(async (tx) => {
+      const waits = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
+      const { id, createdAt } = await find(tx);
+      const kept: Rule = { ...parts, id, zone: zone.id, account: zone.account, enabled: parts.enabled && !waits, awaiting: parts.enabled && waits, createdAt, modifiedAt: clock.now() };
+      await keepRule(tx, kept);
+      return kept;
+    });
+    changed(zone.id);
+    return rule;
   }
 
   const initialCatchAll = (zone: Zone): Rule => ({
@@ -75,24 +81,18 @@ export function createRules({ db, clock, ids, scripts, addresses, limits, change
     },
     ofAccount: (account, query, page) => rulesOfAccount(tables, account, query, page),
     get: need,
-    async create(zone, request) {
-      const rule: Rule = { id: ids.hex(), createdAt: clock.now(), ...(await ruleOf(zone, request, false)) };
-      await db.transaction<RoutingTables, void>(async (tx) => {
+    create: (zone, request) =>
+      keep(zone, request, false, async (tx) => {
         if ((await countRules(tx, zone.id)) >= limits.rules) throw routingErrors.tooManyRules({ limit: limits.rules });
-        await keepRule(tx, rule);
-      });
-      changed(zone.id);
-      return rule;
-    },
+        return { id: ids.hex(), createdAt: clock.now() };
+      }),
     async replace(zone, id, request) {
-      const before = await need(zone, id);
-      const rule: Rule = { id, createdAt: before.createdAt, ...(await ruleOf(zone, request, false)) };
-      await db.transaction<RoutingTables, void>(async (tx) => {
-        if ((await ruleById(tx, zone.id, id)) === undefined) throw routingErrors.noRule();
-        await keepRule(tx, rule);
+      await need(zone, id);
+      return keep(zone, request, false, async (tx) => {
+        const before = await ruleById(tx, zone.id, id);
+        if (before === undefined) throw routingErrors.noRule();
+        return before;
       });
-      changed(zone.id);
-      return rule;
     },
     async delete(zone, id) {
       const rule = await need(zone, id);
@@ -101,13 +101,17 @@ export function createRules({ db, clock, ids, scripts, addresses, limits, change
       return rule;
     },
     catchAll,
-    async replaceCatchAll(zone, request) {
-      const rule: Rule = { id: catchAllId(zone.id), createdAt: (await catchAll(zone)).createdAt, ...(await ruleOf(zone, request, true)) };
-      await db.transaction<RoutingTables, void>((tx) => keepRule(tx, rule));
-      changed(zone.id);
-      return rule;
-    },
+    replaceCatchAll: (zone, request) => keep(zone, request, true, async (tx) => (await ruleById(tx, zone.id, catchAllId(zone.id))) ?? initialCatchAll(zone)),
   };
+}
+
+/** Throws notVerified for an address that the account does not have. */
+async function isUnverified(tx: AddressExecutor, account: string, action: Action): Promise<boolean> {
+  const destination = destinationOf(action);
+  if (destination === null) return false;
+  const address = await addressCalled(tx, account, destination);
+  if (address === undefined) throw routingErrors.notVerified({ address: destination });
+  return address.verifiedAt === null;
 }
 
 export const sameAction = (a: Action, b: Action): boolean => a.type === b.type && (a.type === "drop" || b.type === "drop" || a.value[0] === b.value[0]);

@@ -95,13 +95,13 @@ const KEY_PROBLEMS: Record<Exclude<TsigVerdict, "good">, string> = {
   unsigned: "its answer is not signed",
   forged: "its answer is signed with another secret",
   badSignature: "it has another secret for it",
-  badKey: "it does not know the key, or not with this algorithm",
+  badKey: "it does not know the key, or the key may not change this zone",
   badTime: "its clock and ours differ by more than five minutes",
 };
 
 function refusal(rcode: string, server: string, zone: string): Error {
   if (rcode === "NOTAUTH" || rcode === "NOTZONE") return dnsErrors.notServed({ server, zone, reason: rcode });
-  return dnsErrors.refused({ server, zone, reason: rcode });
+  return rcode === "REFUSED" ? dnsErrors.refused({ server, zone, reason: rcode }) : dnsErrors.badReply({ server, reason: `${rcode} for a change of ${zone}` });
 }
 
 function prerequisitesOf(exclusive: readonly ExclusiveSet[], there: readonly ProviderRecord[], { add, remove }: CheckedChange): Prerequisite[] {

@@ -82,7 +82,9 @@ export interface Carried {
 
 /** Brings mail to next hops. Never rejects: whatever goes wrong is some recipient's result. */
 export interface Carrier {
-  /** `domain` is that of every recipient, or undefined to let a smart host sort them. */
+  /** Everything goes one way, whatever its domain. */
+  readonly toSmartHost: boolean;
+  /** `domain` is that of every recipient, unless a smart host sorts them. */
   carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried>;
   /** Says QUIT on connections that idle. */
   close(): void;

@@ -189,6 +189,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
 
   return {
     breaker,
+    toSmartHost: smartHosts.length > 0,
     async carry(domain, parcel, signal) {
       try {
         return await carry(domain, parcel, signal);

@@ -1,0 +1,30 @@
+import { parseAddress } from "../../protocol/rfc5322/index.ts";
+import { mailErrors, replyOf } from "../errors.ts";
+import type { Outbound } from "../messages/types.ts";
+import type { ParcelRecipient, Result } from "./types.ts";
+
+/** A recipient that can be sent to; `rcpt` as the caller spells it is the name of its result, `address` what goes on the wire. */
+export interface Destined extends ParcelRecipient {
+  domain: string;
+}
+
+/** The recipients of a message, each once, with its domain; and those that are no address. */
+export function destined({ to, dsn }: Pick<Outbound, "to" | "dsn">): { good: Destined[]; bad: Result[] } {
+  const good: Destined[] = [];
+  const bad: Result[] = [];
+  for (const rcpt of new Set(to)) {
+    const mailbox = parseAddress(rcpt);
+    const { notify, orcpt } = dsn?.to?.[rcpt] ?? {};
+    if (mailbox === undefined) bad.push({ rcpt, outcome: "permanent", reply: replyOf(mailErrors.recipientInvalid({ address: JSON.stringify(rcpt.slice(0, 100)) })) });
+    else good.push({ rcpt: mailbox.address, domain: mailbox.domain, ...(notify && { notify }), ...(orcpt !== undefined && { orcpt }) });
+  }
+  return { good: [...new Map(good.map((one) => [one.rcpt, one])).values()], bad };
+}
+
+/** The sender as it goes on the wire; "" stays the null sender. Throws UserError. */
+export function senderOf(from: string): string {
+  if (from === "") return "";
+  const mailbox = parseAddress(from);
+  if (mailbox === undefined) throw mailErrors.senderInvalid({ address: JSON.stringify(from.slice(0, 100)) });
+  return mailbox.address;
+}

@@ -1,0 +1,179 @@
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { Db, Events, ObjectStore } from "../../store/index.ts";
+import { refusalOf, replyOf } from "../errors.ts";
+import { MAX_MESSAGE_BYTES } from "../messages/spool.ts";
+import type { Outbound, Settled, Trace, Transport } from "../messages/types.ts";
+import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
+import { createBodies } from "./queue/bodies.ts";
+import { createClaimsTable } from "./queue/claims-table.ts";
+import { gather } from "./queue/gather.ts";
+import { createHousekeeping } from "./queue/housekeeping.ts";
+import type { MessageRow, RecipientRow } from "./queue/migrations.ts";
+import { createQueue, type Queue } from "./queue/queue.ts";
+import { createQueueTable } from "./queue/queue-table.ts";
+import { startRunner, type Runner } from "./queue/runner.ts";
+import { createSettle, type Failure } from "./queue/settle.ts";
+import { createRelay, settledOf } from "./relay.ts";
+import { createBreaker } from "./smtp/breaker.ts";
+import { createCarrier, type CarrierOptions } from "./smtp/carrier.ts";
+import type { Carrier, Result } from "./types.ts";
+
+export interface OutboundOptions extends Omit<CarrierOptions, "clock" | "log"> {
+  db: Db;
+  objects: ObjectStore;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  trace: Trace;
+  /** Tells the runners of other processes; without it they look every `pollMs`. */
+  events?: Events;
+  /**
+   * A recipient will not get its mail. Whether the sender may be told (null sender, NOTIFY=NEVER, a sender nobody vouches for) is for the
+   * callee to know. Called again later when it rejects.
+   */
+  onFailed?: (failure: Failure) => Promise<void> | void;
+  limits?: Partial<OutboundLimits>;
+  /** Delivers instead of SMTP. */
+  carrier?: Carrier;
+}
+
+export interface OutboundLimits {
+  /** Recipients that may wait. Beyond it mail is put off (452). */
+  waiting: number;
+  messageBytes: number;
+  /** Messages under way at once. */
+  lanes: number;
+  /** To one destination; a smart host is one. Default 5, to a smart host 20. */
+  perDestination: number | undefined;
+  /** Messages begun per minute to one destination. Default: no limit. */
+  perMinute: number | undefined;
+  /** Waits after each attempt; the last goes on until the lifetime is over. */
+  backoffMs: readonly number[];
+  lifetimeMs: number;
+  /** How long the content of messages is kept when all recipients are done: delivered to all, or failed for some. */
+  keepMs: { delivered: number; failed: number };
+  /** How long it is remembered that there was a message. */
+  rememberMs: number;
+  leaseMs: number;
+  pollMs: number;
+  /** How long relay() may take, and how long relayThenQueue() tries before it queues. */
+  relayMs: number;
+  tryFirstMs: number;
+  relaysAtOnce: number;
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
+  waiting: 1_000_000, messageBytes: MAX_MESSAGE_BYTES + 256 * 1024, lanes: 50, perDestination: undefined, perMinute: undefined,
+  backoffMs: DEFAULT_BACKOFF_MS, lifetimeMs: DEFAULT_LIFETIME_MS, keepMs: { delivered: 0, failed: 7 * DAY }, rememberMs: 31 * DAY,
+  leaseMs: MINUTE, pollMs: 1000, relayMs: MINUTE, tryFirstMs: MINUTE / 3, relaysAtOnce: 100,
+};
+
+/** Mail on its way out: what waits, what is sent, and the three ways to give a message away. */
+export interface OutboundService extends Queue {
+  /** Delivers while the caller waits; the answers are the next hops' own. Nothing is kept. */
+  readonly relay: Transport;
+  /** Resolves when the message is on the disk; it is delivered later. */
+  readonly queue: Transport;
+  /** Tries while the caller waits; what is refused for good is the caller's, what is put off is queued. */
+  readonly relayThenQueue: Transport;
+  /** Delivers what waits, in this process. Without it the process only takes mail in. */
+  start(): void;
+  /** Destinations and hosts that are left alone for a while, and why. */
+  paused(): { name: string; until: Date; why: string }[];
+  /** Begins nothing more, lets deliveries under way end, breaks them off after `graceMs` (default 10 s). */
+  stop(options?: { graceMs?: number }): Promise<void>;
+}
+
+const TOPIC = "mail.outbound";
+// No domain begins with a star.
+const SMART_HOST = "*smart-host";
+const COUNTED_FOR_MS = 10_000;
+
+export function createOutbound(options: OutboundOptions): OutboundService {
+  const { db, objects, clock, ids, log, trace, events } = options;
+  const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
+  const smtp = createCarrier(options);
+  const carrier = options.carrier ?? smtp;
+  const claims = createClaimsTable(db);
+  const table = createQueueTable(db);
+  const bodies = createBodies({ objects, maxBytes: limits.messageBytes });
+  const backoff = createBackoff(limits.backoffMs);
+  const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE });
+  const settle = createSettle({ table: claims, queue: table, bodies, clock, log, trace, backoff, keepMs: limits.keepMs, ...(options.onFailed && { onFailed: options.onFailed }) });
+  const relay = createRelay({ carrier, clock, trace, atOnce: limits.relaysAtOnce });
+  let runner: Runner | undefined;
+  let unsubscribe = () => {};
+  let stopped: Promise<void> | undefined;
+
+  let counted = { at: -Infinity, waiting: 0 };
+  async function isFull() {
+    if (clock.now() - counted.at > COUNTED_FOR_MS) counted = { at: clock.now(), waiting: await table.waiting(limits.waiting) };
+    return counted.waiting >= limits.waiting ? { waiting: counted.waiting, limit: limits.waiting } : undefined;
+  }
+
+  const insert = gather<{ message: MessageRow; recipients: RecipientRow[] }>(
+    (rows) => table.insert(rows.map(({ message }) => message), rows.flatMap(({ recipients }) => recipients)), 100,
+  );
+
+  function announce(destinations: string[]) {
+    runner?.wake(destinations);
+    // A name that is no word of the channel is found by the poll.
+    for (const destination of destinations) if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(TOPIC, destination);
+  }
+
+  const queue = createQueue({
+    table, bodies, clock, ids, trace, announce, isFull, insert, backoff, lifetimeMs: limits.lifetimeMs,
+    destinationOf: (domain) => (carrier.toSmartHost ? SMART_HOST : domain), finished: settle.finish,
+  });
+
+  /** Queues; a failure of ours is temporary for everyone, and nothing is half-queued. */
+  async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<Settled[]> {
+    try {
+      const { refused } = await queue.enqueue(mail, replies ? { replies } : {});
+      return settledOf(mail.to, refused);
+    } catch (err) {
+      const refusal = refusalOf(err);
+      if (refusal.kind === "fault") log.error({ err }, "outbound mail: a message could not be queued");
+      const reply = replyOf(refusal);
+      return mail.to.map((rcpt) => ({ rcpt, ok: false, temporary: reply.code < 500, reply }));
+    }
+  }
+
+  async function relayThenQueue(mail: Outbound, signal?: AbortSignal): Promise<Settled[]> {
+    const results = await relay(mail, { budgetMs: limits.tryFirstMs, ...(signal && { signal }) });
+    const later = new Map(results.filter(({ outcome }) => outcome === "temporary").map((one) => [one.rcpt, one]));
+    const settled = settledOf(mail.to, results);
+    const waiting = settled.filter((one) => !one.ok && one.temporary).map(({ rcpt }) => rcpt);
+    if (waiting.length === 0) return settled;
+    const queued = new Map((await enqueue({ ...mail, to: waiting }, later)).map((one) => [one.rcpt, one]));
+    return settled.map((one) => queued.get(one.rcpt) ?? one);
+  }
+
+  return {
+    ...queue,
+    relay: { deliver: async (mail, signal) => settledOf(mail.to, await relay(mail, { budgetMs: limits.relayMs, ...(signal && { signal }) })) },
+    queue: { deliver: (mail) => enqueue(mail) },
+    relayThenQueue: { deliver: relayThenQueue },
+    start() {
+      if (stopped) return;
+      runner ??= startRunner({
+        table: claims, bodies, carrier, settle, breaker, clock, ids, log, leaseMs: limits.leaseMs, pollMs: limits.pollMs,
+        limits: { lanes: limits.lanes, perDestination: limits.perDestination ?? (carrier.toSmartHost ? 20 : 5), ...(limits.perMinute !== undefined && { perMinute: limits.perMinute }) },
+        housekeeping: createHousekeeping({ table: claims, queue: table, bodies, settle, clock, log, leaseMs: limits.leaseMs, rowsMs: limits.rememberMs, recovered: (found) => runner?.wake(found) }),
+      });
+      unsubscribe = events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))) ?? unsubscribe;
+    },
+    paused: () => [...breaker.list(), ...smtp.breaker.list()].map(({ key, until, why }) => ({ name: key, until: new Date(until), why })),
+    stop: (how) => (stopped ??= stop(how)),
+  };
+
+  async function stop(how?: { graceMs?: number }) {
+    unsubscribe();
+    await runner?.stop(how);
+    carrier.close();
+    if (carrier !== smtp) smtp.close();
+  }
+}

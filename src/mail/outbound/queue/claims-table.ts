@@ -1,0 +1,149 @@
+import { sql, type Compilable } from "kysely";
+import type { Db } from "../../../store/index.ts";
+import type { MessageRow, OutboundTables, RecipientRow } from "./migrations.ts";
+
+/** What the runner asks of the queue's tables. All coordination is in these statements: any number of processes may run them. */
+export type ClaimsTable = ReturnType<typeof createClaimsTable>;
+
+export interface Lease {
+  token: string;
+  now: number;
+  until: number;
+}
+
+/** Rows that one statement touches at most. */
+const MANY = 500;
+
+export function createClaimsTable(db: Db) {
+  const tables = db.tables<OutboundTables>();
+  const ids = tables.selectFrom("outbound_recipients").select("id");
+
+  async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
+    const { rows } = await db.write(
+      tables
+        // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
+        .with((cte) => cte("picked").materialized(), () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted))
+        .updateTable("outbound_recipients")
+        .set((eb) => ({ state: "delivering" as const, token, lease_until: until, next_try: null, attempts: eb("attempts", "+", 1) }))
+        .where("id", "in", (eb) => eb.selectFrom("picked").select("id"))
+        .returningAll(),
+    );
+    return rows;
+  }
+
+  const due = (destination: string, now: number) => ids.where("destination", "=", destination).where("next_try", "<=", now);
+
+  return {
+    /**
+     * Destinations that something waits for, in their order from `after` on, and when the first of it is due. Jumps through the index from
+     * one destination to the next: a million messages for one of them cost no more than one message.
+     */
+    async destinations(after: string, limit: number): Promise<{ destination: string; due: number }[]> {
+      const query = sql<{ destination: string; due: number }>`
+        with recursive step(destination) as (
+          select (select min(destination) from outbound_recipients where next_try is not null and destination > ${after})
+          union all
+          select (select min(destination) from outbound_recipients where next_try is not null and destination > step.destination) from step where step.destination is not null
+        )
+        select step.destination as destination,
+          (select min(next_try) from outbound_recipients where next_try is not null and destination = step.destination) as due
+        from step where step.destination is not null limit ${limit}`;
+      return db.read({ compile: () => query.compile(tables) } as Compilable<{ destination: string; due: number }>);
+    },
+
+    /** Takes what has been due longest, up to `limit` recipients, and the other recipients of the last of those messages. */
+    async claim(destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> {
+      const rows = await claim(due(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit), lease);
+      return rows.sort((a, b) => a.created_at - b.created_at || compare(a.message_id, b.message_id) || compare(a.id, b.id));
+    },
+
+    claimOf: (messageId: string, destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> =>
+      claim(due(destination, lease.now).where("message_id", "=", messageId).orderBy("id").limit(limit), lease),
+
+    messages: (messageIds: string[]): Promise<MessageRow[]> => db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", messageIds)),
+
+    /** Renews every claim that still stands; returns their tokens. */
+    async renew(tokens: string[], until: number): Promise<Set<string>> {
+      const { rows } = await db.write(
+        tables.updateTable("outbound_recipients").set({ lease_until: until }).where("lease_until", "is not", null).where("token", "in", tokens).returning("token"),
+      );
+      return new Set(rows.map(({ token }) => token!));
+    },
+
+    /** What nobody holds any more waits again. Returns the destinations. */
+    async recover(now: number): Promise<string[]> {
+      const lost = ids.where("lease_until", "<", now).orderBy("lease_until").limit(MANY);
+      if ((await db.read(lost)).length === 0) return [];
+      const { rows } = await db.write(
+        tables.updateTable("outbound_recipients").set({ state: waitingState, token: null, lease_until: null, next_try: now })
+          .where("id", "in", lost).where("lease_until", "<", now).returning("destination"),
+      );
+      return [...new Set(rows.map(({ destination }) => destination))];
+    },
+
+    /** Gives back what was not tried: it is due again at once, and the claim does not count. */
+    async release(token: string, recipientIds: string[], now: number): Promise<void> {
+      await db.write(
+        tables.updateTable("outbound_recipients")
+          .set((eb) => ({ state: sql`case when attempts <= 1 then 'queued' else 'deferred' end` as never, token: null, lease_until: null, next_try: now, attempts: eb("attempts", "-", 1) }))
+          .where("id", "in", recipientIds).where("token", "=", token),
+      );
+    },
+
+    /** Returns the ids for which the claim still stood. */
+    async settle(token: string, recipientIds: string[], values: Partial<RecipientRow>): Promise<string[]> {
+      const { rows } = await db.write(
+        tables.updateTable("outbound_recipients").set({ token: null, lease_until: null, ...values }).where("id", "in", recipientIds).where("token", "=", token).returning("id"),
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    /** Ends what waited past its time without being tried, because its destination is left alone. */
+    async expire(before: number, now: number): Promise<RecipientRow[]> {
+      const old = ids.where("next_try", "is not", null).where("expires_at", "<=", before).orderBy("expires_at").limit(MANY);
+      if ((await db.read(old)).length === 0) return [];
+      const { rows } = await db.write(
+        tables.updateTable("outbound_recipients").set({ state: "expired", next_try: null, finished_at: now, tell_at: now })
+          .where("id", "in", old).where("next_try", "is not", null).returningAll(),
+      );
+      return rows;
+    },
+
+    /** Failures whose sender nobody has told; they are the caller's until `until`. */
+    async untold(now: number, until: number): Promise<RecipientRow[]> {
+      const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
+      if ((await db.read(open)).length === 0) return [];
+      return (await db.write(tables.updateTable("outbound_recipients").set({ tell_at: until }).where("id", "in", open).where("tell_at", "<=", now).returningAll())).rows;
+    },
+
+    async told(recipientIds: string[]): Promise<void> {
+      await db.write(tables.updateTable("outbound_recipients").set({ tell_at: null }).where("id", "in", recipientIds));
+    },
+
+    /**
+     * Notes that a message is done, if it is. True when its body may go at once. Whoever settles the last recipient sees all others settled.
+     */
+    async finish(messageId: string, now: number, keep: { failed: number; delivered: number }): Promise<boolean> {
+      const { rows } = await db.write(
+        tables.updateTable("outbound_messages")
+          .set((eb) => ({
+            finished_at: now,
+            body_until: eb.case().when(eb.exists(ofMessage(messageId).where("state", "!=", "delivered"))).then(now + keep.failed).else(now + keep.delivered).end(),
+          }))
+          .where("id", "=", messageId).where("finished_at", "is", null)
+          .where((eb) => eb.not(eb.exists(ofMessage(messageId).where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
+          .returning("body_until"),
+      );
+      return rows.length > 0 && rows[0]!.body_until! <= now;
+    },
+  };
+
+  function ofMessage(messageId: string) {
+    return tables.selectFrom("outbound_recipients").select("id").where("message_id", "=", messageId);
+  }
+}
+
+/** A claim that died has been counted as an attempt. */
+const waitingState = sql`case when reply_code is null then 'queued' else 'deferred' end` as never;
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

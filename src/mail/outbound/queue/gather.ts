@@ -1,0 +1,29 @@
+/**
+ * Calls of the same moment go together: while one write is under way, those that come wait and are the next write. `write` gets them all, and
+ * its end is everyone's end. At most `most` at once.
+ */
+export function gather<Item>(write: (items: Item[]) => Promise<void>, most: number): (item: Item) => Promise<void> {
+  let waiting: { item: Item; resolve: () => void; reject: (err: unknown) => void }[] = [];
+  let writing = false;
+
+  async function drain() {
+    writing = true;
+    while (waiting.length > 0) {
+      const now = waiting.slice(0, most);
+      waiting = waiting.slice(most);
+      try {
+        await write(now.map(({ item }) => item));
+        for (const { resolve } of now) resolve();
+      } catch (err) {
+        for (const { reject } of now) reject(err);
+      }
+    }
+    writing = false;
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      if (!writing) void drain();
+    });
+}

@@ -1,0 +1,92 @@
+import type { Clock, Log } from "../../../kernel/index.ts";
+import { dayOf, type Bodies } from "./bodies.ts";
+import type { ClaimsTable } from "./claims-table.ts";
+import type { QueueTable } from "./queue-table.ts";
+import type { RecipientRow } from "./migrations.ts";
+import type { Settle } from "./settle.ts";
+
+export interface HousekeepingParts {
+  table: ClaimsTable;
+  queue: QueueTable;
+  bodies: Bodies;
+  settle: Settle;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  leaseMs: number;
+  /** How long messages are remembered after they are done. */
+  rowsMs: number;
+  /** Somebody died: what it held is due again. */
+  recovered: (destinations: string[]) => void;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** A recipient that waits for a destination nobody tries gets this long after its time for a try of its own. */
+const GRACE_MS = HOUR;
+
+/** What has to be done now and then. `run` does what is due, each at its own pace, and never rejects. */
+export function createHousekeeping({ table, queue, bodies, settle, clock, log, leaseMs, rowsMs, recovered }: HousekeepingParts): { run(): Promise<void> } {
+  const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
+    { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
+    { everyMs: MINUTE, next: 0, run: expire },
+    { everyMs: MINUTE, next: 0, run: tellAgain },
+    { everyMs: MINUTE, next: 0, run: dropBodies },
+    { everyMs: HOUR, next: 0, run: noteFinished },
+    { everyMs: HOUR, next: 0, run: async () => void (await untilFewer(() => queue.forget(clock.now() - rowsMs))) },
+    { everyMs: 24 * HOUR, next: 0, run: sweepBodies },
+  ];
+
+  async function expire() {
+    const rows = await table.expire(clock.now() - GRACE_MS, clock.now());
+    await eachMessage(rows, async (message, ofIt) => {
+      await settle.bounce(message, ofIt);
+      await settle.finish(message.id);
+    });
+  }
+
+  async function tellAgain() {
+    await eachMessage(await table.untold(clock.now(), clock.now() + 5 * MINUTE), settle.tell);
+  }
+
+  async function eachMessage(rows: RecipientRow[], work: (message: Parameters<Settle["tell"]>[0], rows: RecipientRow[]) => Promise<void>) {
+    const byMessage = Map.groupBy(rows, (row) => row.message_id);
+    for (const message of await queue.messages([...byMessage.keys()])) await work(message, byMessage.get(message.id)!);
+  }
+
+  async function dropBodies() {
+    await untilFewer(async () => {
+      const gone = await queue.dropBodies(clock.now());
+      await bodies.delete(gone.map((row) => ({ id: row.id, createdAt: row.created_at })));
+      return gone.length;
+    });
+  }
+
+  async function noteFinished() {
+    for (const id of await queue.unnoted(clock.now() - 5 * MINUTE)) await settle.finish(id);
+  }
+
+  async function sweepBodies() {
+    const today = dayOf(clock.now() - 24 * HOUR);
+    const deleted = await bodies.sweep(today, async (ids) => new Set((await queue.messages(ids)).filter((row) => row.has_body === 1).map((row) => row.id)));
+    if (deleted > 0) log.info({ deleted }, "outbound mail: bodies without a message were deleted");
+  }
+
+  return {
+    async run() {
+      for (const task of tasks) {
+        if (task.next > clock.now()) continue;
+        task.next = clock.now() + task.everyMs;
+        try {
+          await task.run();
+        } catch (err) {
+          log.warn({ err }, "outbound mail: housekeeping could not be done, it is tried again");
+        }
+      }
+    },
+  };
+}
+
+/** A bounded number of rounds; the rest is for the next time. */
+async function untilFewer(round: () => Promise<number>) {
+  for (let n = 0; n < 20 && (await round()) === 500; n++) continue;
+}

@@ -1,0 +1,63 @@
+import type { Clock, Log } from "../../../kernel/index.ts";
+import type { ClaimsTable } from "./claims-table.ts";
+
+/** One claim that this process holds. */
+export interface Held {
+  readonly token: string;
+  readonly now: number;
+  until: number;
+  /** Aborted when the claim is lost or the runner stops: somebody else may be delivering by now. */
+  readonly controller: AbortController;
+  lost: boolean;
+}
+
+export interface Leases {
+  readonly held: ReadonlySet<Held>;
+  take(token: string): Held;
+  drop(held: Held): void;
+}
+
+/** Renews what is held at a third of its time, until `over`. */
+export function keepLeases({ table, clock, log, leaseMs, over }: { table: ClaimsTable; clock: Clock; log: Log; leaseMs: number; over: AbortSignal }): Leases {
+  const held = new Set<Held>();
+
+  function lose(one: Held) {
+    one.lost = true;
+    one.controller.abort(new Error("the lease was lost"));
+    log.warn({ token: one.token }, "outbound mail: a lease ran out, another process may deliver what it covered");
+  }
+
+  async function renew() {
+    // A claim of this moment may not be on the disk yet: only those of before can be told from lost ones.
+    const mine = [...held].filter(({ lost }) => !lost);
+    if (mine.length === 0) return;
+    const until = clock.now() + leaseMs;
+    try {
+      const standing = await table.renew(mine.map(({ token }) => token), until);
+      for (const one of mine) if (standing.has(one.token)) one.until = until;
+    } catch (err) {
+      log.warn({ err }, "outbound mail: leases could not be renewed");
+    }
+  }
+
+  async function beat() {
+    while (!over.aborted) {
+      await clock.sleep(leaseMs / 3, over).catch(() => {});
+      // A database that does not answer does not stop the time.
+      for (const one of held) if (!one.lost && clock.now() > one.until) lose(one);
+      if (!over.aborted) await renew();
+    }
+  }
+
+  void beat();
+  return {
+    held,
+    take(token) {
+      const now = clock.now();
+      const one: Held = { token, now, until: now + leaseMs, controller: new AbortController(), lost: false };
+      held.add(one);
+      return one;
+    },
+    drop: (one) => void held.delete(one),
+  };
+}

@@ -1,0 +1,118 @@
+import type { Db } from "../../../store/index.ts";
+import type { MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
+
+/** What people and the housekeeping ask of the queue's tables. */
+export type QueueTable = ReturnType<typeof createQueueTable>;
+
+export interface ListFilter {
+  account: string;
+  state?: RecipientState;
+  domain?: string;
+  /** The last row of the page before. */
+  after?: { createdAt: number; id: string };
+  limit: number;
+}
+
+/** Rows of one INSERT: PostgreSQL takes 65,535 parameters, SQLite 32,766; a recipient has 22. */
+const ROWS_AT_ONCE = 1000;
+const MANY = 500;
+
+export function createQueueTable(db: Db) {
+  const tables = db.tables<OutboundTables>();
+
+  return {
+    insert: (messages: MessageRow[], recipients: RecipientRow[]): Promise<void> =>
+      db.transaction<OutboundTables, void>(async (tx) => {
+        for (let at = 0; at < messages.length; at += ROWS_AT_ONCE) await tx.insertInto("outbound_messages").values(messages.slice(at, at + ROWS_AT_ONCE)).execute();
+        for (let at = 0; at < recipients.length; at += ROWS_AT_ONCE) await tx.insertInto("outbound_recipients").values(recipients.slice(at, at + ROWS_AT_ONCE)).execute();
+      }),
+
+    /** Recipients that wait, counted up to `most`. */
+    async waiting(most: number): Promise<number> {
+      const some = tables.selectFrom("outbound_recipients").select("id").where("next_try", "is not", null).limit(most).as("some");
+      const [row] = await db.read(tables.selectFrom(some).select((eb) => eb.fn.countAll<number>().as("count")));
+      return Number(row!.count);
+    },
+
+    async message(id: string): Promise<{ message: MessageRow; recipients: RecipientRow[] } | undefined> {
+      const [message] = await db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "=", id));
+      if (message === undefined) return undefined;
+      return { message, recipients: await db.read(tables.selectFrom("outbound_recipients").selectAll().where("message_id", "=", id).orderBy("id")) };
+    },
+
+    messages: async (ids: string[]): Promise<MessageRow[]> => (ids.length === 0 ? [] : db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", ids))),
+
+    /** Newest first. */
+    list({ account, state, domain, after, limit }: ListFilter): Promise<RecipientRow[]> {
+      let query = tables.selectFrom("outbound_recipients").selectAll().where("account_id", "=", account);
+      if (state !== undefined) query = query.where("state", "=", state);
+      if (domain !== undefined) query = query.where("domain", "=", domain);
+      if (after !== undefined) query = query.where((eb) => eb(eb.refTuple("created_at", "id"), "<", eb.tuple(after.createdAt, after.id)));
+      return db.read(query.orderBy("created_at", "desc").orderBy("id", "desc").limit(limit));
+    },
+
+    /** Everything of the message that has not arrived and is not under way is due now. Undefined when its body is gone; else the destinations. */
+    resend: (id: string, now: number, expiresAt: number): Promise<string[] | undefined> =>
+      db.transaction<OutboundTables, string[] | undefined>(async (tx) => {
+        const message = await tx.updateTable("outbound_messages").set({ finished_at: null, body_until: null }).where("id", "=", id).where("has_body", "=", 1).returning("id").executeTakeFirst();
+        if (message === undefined) return undefined;
+        const rows = await tx.updateTable("outbound_recipients")
+          .set((eb) => ({ state: eb.case().when("reply_code", "is", null).then("queued" as const).else("deferred" as const).end(), next_try: now, expires_at: expiresAt, finished_at: null, tell_at: null }))
+          .where("message_id", "=", id).where("state", "in", ["queued", "deferred", "failed", "expired"]).returning("destination").execute();
+        return [...new Set(rows.map(({ destination }) => destination))];
+      }),
+
+    /** Ends what waits. */
+    async cancel(id: string, now: number, reply: { code: number; enhanced: string; text: string }): Promise<RecipientRow[]> {
+      const { rows } = await db.write(
+        tables.updateTable("outbound_recipients")
+          .set({ state: "failed", next_try: null, finished_at: now, reply_code: reply.code, reply_enhanced: reply.enhanced, reply_text: reply.text, host: null })
+          .where("message_id", "=", id).where("next_try", "is not", null).returningAll(),
+      );
+      return rows;
+    },
+
+    /** Bodies that nobody needs any more: forgotten here first, so that no resend finds half a message. */
+    async dropBodies(now: number): Promise<MessageRow[]> {
+      const over = tables.selectFrom("outbound_messages").select("id").where("body_until", "<=", now).orderBy("body_until").limit(MANY);
+      if ((await db.read(over)).length === 0) return [];
+      const { rows } = await db.write(
+        tables.updateTable("outbound_messages").set({ has_body: 0, body_until: null })
+          .where("id", "in", over).where("body_until", "<=", now).where("finished_at", "is not", null)
+          .where((eb) => eb.not(eb.exists(eb.selectFrom("outbound_recipients").select("outbound_recipients.id").whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
+            .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
+          .returningAll(),
+      );
+      return rows;
+    },
+
+    /** The same for one that has just been done with. */
+    async dropBody(id: string): Promise<boolean> {
+      const { affected } = await db.write(tables.updateTable("outbound_messages").set({ has_body: 0, body_until: null }).where("id", "=", id).where("finished_at", "is not", null));
+      return affected === 1;
+    },
+
+    /** Forgets messages that were done before; returns how many. */
+    async forget(before: number): Promise<number> {
+      return db.transaction<OutboundTables, number>(async (tx) => {
+        const old = await tx.selectFrom("outbound_messages").select("id").where("finished_at", "<", before).where("has_body", "=", 0).orderBy("finished_at").limit(MANY).execute();
+        if (old.length === 0) return 0;
+        const ids = old.map(({ id }) => id);
+        await tx.deleteFrom("outbound_recipients").where("message_id", "in", ids).execute();
+        await tx.deleteFrom("outbound_messages").where("id", "in", ids).execute();
+        return ids.length;
+      });
+    },
+
+    /** Messages that are done although nobody noted it: whoever settled the last recipient died before. */
+    async unnoted(before: number): Promise<string[]> {
+      const rows = await db.read(
+        tables.selectFrom("outbound_messages").select("id").where("finished_at", "is", null).where("created_at", "<", before)
+          .where((eb) => eb.not(eb.exists(eb.selectFrom("outbound_recipients").select("outbound_recipients.id").whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
+            .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
+          .orderBy("created_at").limit(MANY),
+      );
+      return rows.map(({ id }) => id);
+    },
+  };
+}

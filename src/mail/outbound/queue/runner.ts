@@ -1,0 +1,240 @@
+import { messageOf, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
+import type { Breaker } from "../smtp/breaker.ts";
+import { reply } from "../smtp/replies.ts";
+import type { Body, Carrier, Parcel, ParcelRecipient, Result } from "../types.ts";
+import type { Bodies } from "./bodies.ts";
+import type { ClaimsTable } from "./claims-table.ts";
+import { createDestinations, type DestinationLimits } from "./destinations.ts";
+import { keepLeases, type Held } from "./leases.ts";
+import type { MessageRow, RecipientRow } from "./migrations.ts";
+import type { Settle } from "./settle.ts";
+
+export interface RunnerParts {
+  table: ClaimsTable;
+  bodies: Bodies;
+  carrier: Carrier;
+  settle: Settle;
+  housekeeping: { run(): Promise<void> };
+  breaker: Breaker;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  limits: DestinationLimits;
+  leaseMs: number;
+  pollMs: number;
+}
+
+export interface Runner {
+  /** There may be something to do for these. */
+  wake(destinations: string[]): void;
+  /** Begins no message, waits for those under way, breaks off what is left after `graceMs`. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** Messages of one claim, and recipients of one message and destination. */
+const CLAIM = 10;
+const MAX_RECIPIENTS = 100;
+/** Small messages are read once; larger ones as they go. */
+const IN_MEMORY = 256 * 1024;
+const PAGE = 200;
+const PAGES_AT_ONCE = 10;
+const MAX_CANDIDATES = 5000;
+
+/** Delivers what waits in the queue. Any number of runners share one. */
+export function startRunner(parts: RunnerParts): Runner {
+  const { table, bodies, carrier, settle, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
+  const stopping = new AbortController();
+  const over = new AbortController();
+  const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
+  const leases = keepLeases({ table, clock, log, leaseMs, over: over.signal });
+  /** Destinations with work, in the order in which they get their turn. */
+  const candidates = new Set<string>();
+  const lanes = new Set<Promise<void>>();
+  let cursor = "";
+  let wakeUp = () => {};
+  let rung = false;
+  let lastScan = -Infinity;
+  let stopped: Promise<void> | undefined;
+
+  function ring() {
+    rung = true;
+    wakeUp();
+  }
+
+  function add(destination: string) {
+    if (candidates.size < MAX_CANDIDATES) candidates.add(destination);
+  }
+
+  async function loop() {
+    while (!stopping.signal.aborted) {
+      try {
+        if (clock.now() - lastScan >= pollMs) {
+          lastScan = clock.now();
+          await housekeeping.run();
+          await scan();
+        }
+        startLanes();
+      } catch (err) {
+        log.warn({ err }, `outbound mail: the queue could not be read: ${messageOf(err)}`);
+      }
+      await rest();
+    }
+  }
+
+  /** Goes on where the last scan ended, so that every destination has its turn however many there are. */
+  async function scan() {
+    for (let page = 0; page < PAGES_AT_ONCE && candidates.size < MAX_CANDIDATES; page++) {
+      const found = await table.destinations(cursor, PAGE);
+      for (const { destination, due } of found) if (due <= clock.now()) add(destination);
+      cursor = found.length < PAGE ? "" : found.at(-1)!.destination;
+      if (cursor === "") return;
+    }
+  }
+
+  /** One lane more for each that has work; a lane that finds plenty asks for another. */
+  function startLanes() {
+    for (const destination of candidates) {
+      if (destinations.busy >= parts.limits.lanes || stopping.signal.aborted) return;
+      candidates.delete(destination);
+      if (!destinations.enter(destination)) continue;
+      const lane = runLane(destination).finally(() => {
+        lanes.delete(lane);
+        destinations.leave(destination);
+        ring();
+      });
+      lanes.add(lane);
+    }
+  }
+
+  async function rest() {
+    if (rung || stopping.signal.aborted) {
+      rung = false;
+      return;
+    }
+    const sleep = new AbortController();
+    wakeUp = () => sleep.abort();
+    const { nextAt } = destinations;
+    await clock.sleep(Math.min(pollMs, Math.max(1, nextAt - clock.now())), sleep.signal).catch(() => {});
+    wakeUp = () => {};
+    rung = false;
+    // The scan finds the one whose pause is over.
+    if (nextAt <= clock.now()) lastScan = -Infinity;
+  }
+
+  /** Sends what is due to one destination, message after message, until there is none, or others have waited long enough. */
+  async function runLane(destination: string): Promise<void> {
+    try {
+      while (!stopping.signal.aborted) {
+        if (!(await runClaim(destination))) return;
+        const othersWait = destinations.busy >= parts.limits.lanes && [...candidates].some((other) => other !== destination);
+        if (othersWait) return add(destination);
+      }
+    } catch (err) {
+      log.warn({ err, destination }, `outbound mail: what is due could not be delivered now: ${messageOf(err)}`);
+    }
+  }
+
+  /** One claim. False when the destination has nothing due, or has to wait. */
+  async function runClaim(destination: string): Promise<boolean> {
+    const held = leases.take(ids.hex());
+    const stop = () => held.controller.abort(over.signal.reason);
+    over.signal.addEventListener("abort", stop, { once: true });
+    try {
+      const single = destinations.isDoubtful(destination) || parts.limits.perMinute !== undefined;
+      const rows = await table.claim(destination, single ? 1 : CLAIM, held);
+      if (rows.length === 0) return false;
+      const messages = new Map((await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [row.id, row]));
+      const groups: [MessageRow | undefined, RecipientRow[]][] = [];
+      for (const [messageId, some] of Map.groupBy(rows, (row) => row.message_id)) groups.push([messages.get(messageId), await withSiblings(some, destination, held)]);
+      // Where a claim was full there is more, for as many lanes as the destination may have by now.
+      const askForMore = () => {
+        if (rows.length < CLAIM) return;
+        add(destination);
+        ring();
+      };
+      askForMore();
+      for (const [message, recipients] of groups) {
+        if (message === undefined || stopping.signal.aborted || held.lost || !destinations.mayBegin(destination)) {
+          await table.release(held.token, recipients.map(({ id }) => id), clock.now());
+          continue;
+        }
+        await deliver(destination, message, recipients, held);
+        askForMore();
+      }
+      return !held.lost && destinations.mayGoOn(destination);
+    } finally {
+      over.signal.removeEventListener("abort", stop);
+      leases.drop(held);
+    }
+  }
+
+  /** The other recipients of the message go along in the same transaction. */
+  async function withSiblings(some: RecipientRow[], destination: string, held: Held): Promise<RecipientRow[]> {
+    const [first] = some as [RecipientRow];
+    if (some.length >= MAX_RECIPIENTS || some.length > first.siblings) return some;
+    return [...some, ...(await table.claimOf(first.message_id, destination, MAX_RECIPIENTS - some.length, held))];
+  }
+
+  async function deliver(destination: string, message: MessageRow, rows: RecipientRow[], held: Held): Promise<void> {
+    const body = await bodyOf(message);
+    const gone = (row: RecipientRow): Result => ({ rcpt: row.rcpt, outcome: "permanent", reply: reply(554, "5.3.0", "the content of the message is gone") });
+    if (body === undefined) {
+      log.error({ outbound: message.id }, "outbound mail: the body of a queued message is gone");
+      return settle.settle(held, message, rows, rows.map(gone), over.signal);
+    }
+    const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
+    // To a smart host everything of a message goes at once; what waits from before there was one goes domain by domain.
+    for (const [domain, group] of Map.groupBy(rows, (row) => (carrier.toSmartHost ? "" : row.domain))) {
+      const { results, reached, interrupted } = await carrier.carry(domain || group[0]!.domain, { from: message.mail_from, to: group.map(recipientOf), body, ...dsn }, held.controller.signal);
+      const unsettled = new Set(interrupted ? results.filter(({ outcome }) => outcome === "temporary").map(({ rcpt }) => rcpt) : []);
+      const tried = group.filter((row) => !unsettled.has(row.rcpt));
+      const back = group.filter((row) => unsettled.has(row.rcpt));
+      if (!interrupted) destinations.ended(destination, { reached, why: results[0]!.reply.text });
+      if (back.length > 0 && !held.lost) await table.release(held.token, back.map(({ id }) => id), clock.now());
+      if (tried.length > 0) await settle.settle(held, message, tried, results, over.signal);
+    }
+  }
+
+  async function bodyOf(message: MessageRow): Promise<Body | undefined> {
+    const handle = await bodies.open({ id: message.id, createdAt: message.created_at });
+    if (handle === undefined) return undefined;
+    const facts = { size: message.size, eightBit: message.eight_bit === 1, utf8Header: message.utf8_header === 1 };
+    if (handle.size > IN_MEMORY) return { ...facts, open: () => handle.read() };
+    const bytes = await handle.bytes();
+    return { ...facts, open: () => bytes };
+  }
+
+  async function stop(graceMs: number) {
+    stopping.abort();
+    ring();
+    await running;
+    await finish(graceMs);
+    over.abort(new Error("the queue runner stops"));
+    await finish(LEAVE_BEHIND_MS);
+    if (lanes.size > 0) log.warn({ lanes: lanes.size }, "outbound mail: deliveries that ignore the stop are left behind; they are tried again when their lease ends");
+  }
+
+  async function finish(ms: number) {
+    if (lanes.size === 0 || ms <= 0) return;
+    const late = new AbortController();
+    await Promise.race([Promise.allSettled(lanes), clock.sleep(ms, late.signal).catch(() => {})]);
+    late.abort();
+  }
+
+  const running = loop();
+  return {
+    wake(found) {
+      for (const destination of found) add(destination);
+      ring();
+    },
+    stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)),
+  };
+}
+
+const LEAVE_BEHIND_MS = 2000;
+
+const recipientOf = (row: RecipientRow): ParcelRecipient => ({
+  rcpt: row.rcpt,
+  ...(row.notify !== null && { notify: row.notify.split(",") as NonNullable<ParcelRecipient["notify"]> }),
+  ...(row.orcpt !== null && { orcpt: row.orcpt }),
+});

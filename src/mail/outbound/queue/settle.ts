@@ -1,0 +1,151 @@
+import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
+import type { DsnEvent, DsnRequest, SmtpReply, Trace, TraceEvent } from "../../messages/types.ts";
+import type { Result } from "../types.ts";
+import type { Bodies } from "./bodies.ts";
+import type { ClaimsTable } from "./claims-table.ts";
+import type { Held } from "./leases.ts";
+import type { MessageRow, RecipientRow } from "./migrations.ts";
+import { replyOfRow, showMessage, type QueuedMessage } from "./queue.ts";
+import type { QueueTable } from "./queue-table.ts";
+
+/** Recipients of one message that will not get it. */
+export interface Failure {
+  message: QueuedMessage;
+  recipients: FailedRecipient[];
+  dsn: Pick<DsnRequest, "ret" | "envid">;
+  /** The message, for as long as it is kept. */
+  open(): Promise<Buffer | undefined>;
+}
+
+export interface FailedRecipient {
+  rcpt: string;
+  state: "failed" | "expired";
+  reply: SmtpReply;
+  host: string | undefined;
+  attempts: number;
+  notify?: DsnEvent[];
+  orcpt?: string;
+}
+
+export interface SettleParts {
+  table: ClaimsTable;
+  queue: QueueTable;
+  bodies: Bodies;
+  clock: Clock;
+  log: Log;
+  trace: Trace;
+  backoff: (attempt: number) => number;
+  /** How long bodies are kept once a message is done. */
+  keepMs: { failed: number; delivered: number };
+  /** Called at least once for every failure; it is called again later when it rejects or the process dies. */
+  onFailed?: (failure: Failure) => Promise<void> | void;
+}
+
+/** How long whoever tells of a failure has for it before somebody else does. */
+const TELLING_MS = 5 * 60_000;
+const INSIST_MS = 1000;
+
+export type Settle = ReturnType<typeof createSettle>;
+
+/** Writes down how recipients fared, and sees to what follows from it. */
+export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleParts) {
+  function say(message: MessageRow, step: TraceEvent["step"], row: RecipientRow, reply: SmtpReply, detail: Record<string, unknown>) {
+    trace({ message: message.inbound_id ?? message.id, at: new Date(clock.now()), step, rcpt: row.rcpt, detail: { outbound: message.id, messageId: message.header_id, ...reply, ...detail } });
+  }
+
+  function valuesOf(row: RecipientRow, { outcome, reply, host }: Result, now: number, wait: (attempts: number) => number): Partial<RecipientRow> {
+    const words = { reply_code: reply.code, reply_enhanced: reply.enhanced, reply_text: reply.text, host: host ?? null };
+    if (outcome === "delivered") return { ...words, state: "delivered", finished_at: now };
+    if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + TELLING_MS };
+    if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + TELLING_MS };
+    // The last try is at the very end.
+    return { ...words, state: "deferred", next_try: Math.min(now + wait(row.attempts), row.expires_at) };
+  }
+
+  /** Writes although the database may be away for a while, as long as the lease stands: a delivery that is forgotten is made twice. */
+  async function insist(held: Held, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
+    while (!held.lost && clock.now() <= held.until) {
+      try {
+        return await write();
+      } catch (err) {
+        log.warn({ err }, "outbound mail: an outcome could not be written yet");
+        if (giveUp.aborted) break;
+        await clock.sleep(INSIST_MS, giveUp).catch(() => {});
+      }
+    }
+    return [];
+  }
+
+  async function settle(held: Held, message: MessageRow, rows: RecipientRow[], results: Result[], giveUp: AbortSignal): Promise<void> {
+    const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
+    const now = clock.now();
+    // One moment for all of a kind, so that they are written together and come back together.
+    const waits = new Map([...new Set(rows.map(({ attempts }) => attempts))].map((attempts) => [attempts, backoff(attempts)]));
+    const alike = Map.groupBy(rows, (row) => JSON.stringify(valuesOf(row, byRcpt.get(row.rcpt)!, now, (attempts) => waits.get(attempts)!)));
+    const failed: RecipientRow[] = [];
+    let done = false;
+    for (const [text, group] of alike) {
+      const values = JSON.parse(text) as Partial<RecipientRow>;
+      const written = new Set(await insist(held, giveUp, () => table.settle(held.token, group.map(({ id }) => id), values)));
+      for (const row of group) {
+        if (!written.has(row.id)) {
+          log.warn({ outbound: message.id, rcpt: row.rcpt, outcome: values.state }, "outbound mail: an outcome could not be written, the recipient is tried again");
+          continue;
+        }
+        const { reply, host, tls } = byRcpt.get(row.rcpt)!;
+        const where = { ...(host !== undefined && { host }), ...(tls !== undefined && { tls }), attempts: row.attempts };
+        if (values.state === "deferred") say(message, "deferred", row, reply, { ...where, nextTry: new Date(values.next_try!).toISOString() });
+        else {
+          done = true;
+          if (values.state === "delivered") say(message, "delivered", row, reply, where);
+          else failed.push({ ...row, ...values });
+        }
+      }
+    }
+    if (failed.length > 0) await bounce(message, failed);
+    if (done) await finish(message.id);
+  }
+
+  async function bounce(message: MessageRow, rows: RecipientRow[]): Promise<void> {
+    for (const row of rows) say(message, "bounced", row, replyOfRow(row) ?? NEVER_TRIED, { state: row.state, attempts: row.attempts });
+    await tell(message, rows);
+  }
+
+  /** Hands failures to whoever tells the sender. */
+  async function tell(message: MessageRow, rows: RecipientRow[]): Promise<void> {
+    try {
+      await onFailed?.(failureOf(message, rows));
+      await table.told(rows.map(({ id }) => id));
+    } catch (err) {
+      log.error({ err, outbound: message.id }, `outbound mail: the sender could not be told of a failure yet: ${messageOf(err)}`);
+    }
+  }
+
+  function failureOf(message: MessageRow, rows: RecipientRow[]): Failure {
+    return {
+      message: showMessage(message),
+      recipients: rows.map((row) => ({
+        rcpt: row.rcpt, state: row.state as FailedRecipient["state"], reply: replyOfRow(row) ?? NEVER_TRIED, host: row.host ?? undefined, attempts: row.attempts,
+        ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }), ...(row.orcpt !== null && { orcpt: row.orcpt }),
+      })),
+      dsn: message.dsn === null ? {} : (JSON.parse(message.dsn) as Failure["dsn"]),
+      open: async () => (await bodies.open({ id: message.id, createdAt: message.created_at }))?.bytes(),
+    };
+  }
+
+  async function finish(messageId: string): Promise<void> {
+    try {
+      if (!(await table.finish(messageId, clock.now(), keepMs))) return;
+      const [message] = await queue.messages([messageId]);
+      if (message !== undefined && (await queue.dropBody(messageId))) await bodies.delete([{ id: messageId, createdAt: message.created_at }]);
+    } catch (err) {
+      // The housekeeping finds it.
+      log.warn({ err, outbound: messageId }, "outbound mail: the end of a message could not be noted yet");
+    }
+  }
+
+  return { settle, bounce, tell, finish };
+}
+
+/** RFC 3463 X.4.7: the time is over. */
+const NEVER_TRIED: SmtpReply = { code: 451, enhanced: "4.4.7", text: "The next hop could not be reached in all that time" };

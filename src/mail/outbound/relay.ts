@@ -1,0 +1,74 @@
+import type { Clock } from "../../kernel/index.ts";
+import { refusalOf, replyOf } from "../errors.ts";
+import type { Outbound, Settled, Trace } from "../messages/types.ts";
+import { destined, senderOf } from "./addresses.ts";
+import { factsOf } from "./queue/facts.ts";
+import { reply } from "./smtp/replies.ts";
+import type { Carrier, Parcel, Result } from "./types.ts";
+
+export interface RelayParts {
+  carrier: Carrier;
+  clock: Pick<Clock, "now">;
+  trace: Trace;
+  /** Relays under way at once; one more is put off. */
+  atOnce: number;
+  /** Domains of one message that are tried at once. */
+  domainsAtOnce?: number;
+}
+
+/** Delivers while the caller waits, for at most `budgetMs`: what is not through by then is temporary. Never rejects. */
+export type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<Result[]>;
+
+export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }: RelayParts): Relay {
+  let busy = 0;
+
+  async function relay(mail: Outbound, signal: AbortSignal): Promise<Result[]> {
+    const from = senderOf(mail.from);
+    const { good, bad } = destined(mail);
+    const facts = await factsOf(mail.raw());
+    const { ret, envid } = mail.dsn ?? {};
+    const parcel = { from, body: { ...facts, open: () => mail.raw() }, ...(ret && { ret }), ...(envid !== undefined && { envid }) } satisfies Omit<Parcel, "to">;
+    const groups = [...Map.groupBy(good, ({ domain }) => (carrier.toSmartHost ? "" : domain))];
+    const results: Result[] = [...bad];
+    async function lane() {
+      for (let next = groups.shift(); next !== undefined; next = groups.shift()) {
+        const [domain, to] = next;
+        results.push(...(await carrier.carry(domain, { ...parcel, to }, signal)).results);
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(domainsAtOnce, groups.length) }, lane));
+    return results;
+  }
+
+  return async (mail, { budgetMs, signal }) => {
+    if (busy >= atOnce) return mail.to.map((rcpt) => ({ rcpt, outcome: "temporary", reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later") }));
+    busy++;
+    try {
+      const budget = AbortSignal.timeout(budgetMs);
+      const results = await relay(mail, signal ? AbortSignal.any([signal, budget]) : budget);
+      for (const { rcpt, outcome, reply: said, host, tls } of results) {
+        const step = outcome === "delivered" ? "delivered" : outcome === "permanent" ? "bounced" : "deferred";
+        trace({
+          message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, rcpt,
+          detail: { ...said, messageId: mail.messageId, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
+        });
+      }
+      return results;
+    } catch (err) {
+      const said = replyOf(refusalOf(err));
+      return mail.to.map((rcpt) => ({ rcpt, outcome: said.code < 500 ? "temporary" : "permanent", reply: said }));
+    } finally {
+      busy--;
+    }
+  };
+}
+
+/** In the order and the spelling of the caller: recipients that are one address share its result. */
+export function settledOf(to: string[], results: Result[]): Settled[] {
+  const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
+  return to.map((rcpt): Settled => {
+    const found = byRcpt.get(rcpt) ?? byRcpt.get(destined({ to: [rcpt] }).good[0]?.rcpt ?? "");
+    if (found === undefined || found.outcome === "delivered") return { rcpt, ok: true };
+    return { rcpt, ok: false, temporary: found.outcome === "temporary", reply: found.reply };
+  });
+}

@@ -32,13 +32,16 @@ export interface Zones extends ZoneList {
 export function createZones({ db, clock, ids, events, nameServers, firstStatus = "active", recordQuota = null }: ZonesOptions): Zones {
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
+  // The DNS server keeps nothing for longer than seconds, so for it a hint of another process is enough.
+  const hinted = db.dialect === "sqlite" ? versions : createVersions({ events, topic: RECORDS_CHANGED, alone: true });
   return {
     ...list,
-    served: createServedZones({ db, version: versions.of }),
+    served: createServedZones({ db, version: hinted.of }),
     records: createRecords({ db, clock, ids, versions, quota: recordQuota }),
     zoneAccount: account,
     close() {
       versions.close();
+      hinted.close();
       close();
     },
   };

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { servedConformance } from "./served.conformance.ts";
+
+onEveryDatabase(servedConformance);

@@ -1,0 +1,60 @@
+import { keyOf, textOf } from "../provider/change.ts";
+import type { ProviderRecord } from "../provider/port.ts";
+
+/** Kinds of records that have rules of their own beyond being there. */
+export type RecordKind = "mx" | "spf" | "dkim" | "dmarc" | "other";
+
+const VERSIONS: [RecordKind, RegExp][] = [["spf", /^v=spf1(\s|$)/i], ["dkim", /^v\s*=\s*DKIM1\s*(;|$)/i], ["dmarc", /^v\s*=\s*DMARC1\s*(;|$)/i]];
+
+export function kindOf(record: ProviderRecord): RecordKind {
+  if (record.type === "MX") return "mx";
+  if (record.type !== "TXT") return "other";
+  const text = textOf(record);
+  return VERSIONS.find(([, version]) => version.test(text))?.[0] ?? "other";
+}
+
+export type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
+
+/** How an expected record stands among those that are there, of its name and type. */
+export function matchRecord(expected: ProviderRecord, there: readonly ProviderRecord[]): Match {
+  if (there.some((record) => keyOf(record) === keyOf(expected))) return { state: "right" };
+  const kind = kindOf(expected);
+  const rivals = there.filter((record) => isRival(kind, expected, record));
+  if (rivals.length === 0) return { state: "missing" };
+  return rivals.some((record) => saysEnough(kind, expected, record)) ? { state: "right" } : { state: "wrong", found: rivals };
+}
+
+/** What stands where the expected one should: not another MX host, nor a text about something else. */
+function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
+  if (kind === "mx") return record.content === expected.content;
+  if (kind === "other") return expected.type === "CNAME";
+  // A revoked or unmarked key is still the key record of its selector (RFC 6376 3.6.1: v= may be left out).
+  if (kind === "dkim") return kindOf(record) === "dkim" || /(^|;)\s*p\s*=/.test(textOf(record));
+  return kindOf(record) === kind;
+}
+
+function saysEnough(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
+  // Somebody who sends from elsewhere too has merged our mechanisms into their own record.
+  if (kind === "spf") return includesAll(textOf(record), textOf(expected));
+  if (kind === "dkim") return (kindOf(record) === "dkim" || tagOf(textOf(record), "v") === undefined) && tagOf(textOf(record), "p") === tagOf(textOf(expected), "p");
+  // Any policy is the domain owner's to choose.
+  if (kind === "dmarc") return /^(none|quarantine|reject)$/i.test(tagOf(textOf(record), "p") ?? "");
+  return false;
+}
+
+/** All mechanisms of `ours` but the last word on everybody else. */
+function includesAll(theirs: string, ours: string): boolean {
+  const terms = (text: string) => text.toLowerCase().split(/\s+/).slice(1).map((term) => term.replace(/^\+/, ""));
+  const has = new Set(terms(theirs));
+  const needed = terms(ours).filter((term) => !/^[-~?]?all$/.test(term));
+  return needed.length > 0 && needed.every((term) => has.has(term));
+}
+
+/** A tag of a tag list (RFC 6376 3.2), without white space: keys are often folded. */
+function tagOf(text: string, name: string): string | undefined {
+  for (const part of text.split(";")) {
+    const at = part.indexOf("=");
+    if (at !== -1 && part.slice(0, at).trim() === name) return part.slice(at + 1).replace(/\s/g, "");
+  }
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import { Resolver } from "node:dns/promises";
+import { messageOf } from "../../../kernel/index.ts";
+import { checkData, type RecordType } from "../../../protocol/dns/index.ts";
+import { recordOf } from "../provider/change.ts";
+import type { ProviderRecord } from "../provider/port.ts";
+
+/** Somebody who is asked what the DNS says. */
+export interface RecordResolver {
+  /** For people: "1.1.1.1", "ns1.example.net". */
+  readonly name: string;
+  /** The records of a name, empty when there are none. Throws LookupFailed when that cannot be told. */
+  resolve(name: string, type: RecordType): Promise<ProviderRecord[]>;
+}
+
+export class LookupFailed extends Error {
+  override readonly name = "LookupFailed";
+}
+
+export interface ResolverOptions {
+  name: string;
+  /** `address`, `address:port` or `[address]:port`. */
+  servers: readonly string[];
+  /** Of one attempt, in milliseconds; default 3000. There are two. */
+  timeoutMs?: number;
+}
+
+/** Asks with Node's own resolver (c-ares). */
+export function createResolver({ name: called, servers, timeoutMs = 3000 }: ResolverOptions): RecordResolver {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
+  resolver.setServers([...servers]);
+  return {
+    name: called,
+    async resolve(name, type) {
+      const ask = QUESTIONS[type];
+      if (ask === undefined) throw new LookupFailed(`records of type ${type} cannot be looked up`);
+      try {
+        return (await ask(resolver, name)).map((data) => recordOf(name, type, checkData(type, data), 0));
+      } catch (err) {
+        const code = (err as { code?: string }).code ?? "";
+        if (code === "ENOTFOUND" || code === "ENODATA") return [];
+        throw new LookupFailed(REASONS[code] ?? messageOf(err), { cause: err });
+      }
+    },
+  };
+}
+
+const REASONS: Record<string, string> = {
+  ESERVFAIL: "the server failed (SERVFAIL)",
+  EREFUSED: "the server refused to answer (REFUSED)",
+  ETIMEOUT: "no answer in time",
+  ECONNREFUSED: "nobody answers there",
+  EFORMERR: "the server did not understand (FORMERR)",
+  EBADRESP: "the answer was malformed",
+};
+
+const octets = (text: string) => Buffer.from(text, "utf8").toString("latin1");
+const targets = (hosts: string[]) => hosts.map((target) => ({ target }));
+
+type Question = (resolver: Resolver, name: string) => Promise<Record<string, unknown>[]>;
+
+const QUESTIONS: Partial<Record<RecordType, Question>> = {
+  A: async (resolver, name) => (await resolver.resolve4(name)).map((address) => ({ address })),
+  AAAA: async (resolver, name) => (await resolver.resolve6(name)).map((address) => ({ address })),
+  CNAME: async (resolver, name) => targets(await resolver.resolveCname(name)),
+  NS: async (resolver, name) => targets(await resolver.resolveNs(name)),
+  PTR: async (resolver, name) => targets(await resolver.resolvePtr(name)),
+  // A null MX has the root as its host (RFC 7505), which Node gives as "".
+  MX: async (resolver, name) => (await resolver.resolveMx(name)).map(({ priority, exchange }) => ({ priority, target: exchange || "." })),
+  SRV: async (resolver, name) => (await resolver.resolveSrv(name)).map(({ priority, weight, port, name: target }) => ({ priority, weight, port, target: target || "." })),
+  TXT: async (resolver, name) => (await resolver.resolveTxt(name)).map((strings) => ({ strings: strings.map(octets) })),
+  TLSA: async (resolver, name) =>
+    (await resolver.resolveTlsa(name)).map(({ certUsage, selector, match, data }) => ({ usage: certUsage, selector, matching_type: match, certificate: Buffer.from(data).toString("hex") })),
+};

@@ -1,0 +1,120 @@
+import { messageOf } from "../../../kernel/index.ts";
+import { keyOf, setKey, shown } from "../provider/change.ts";
+import type { ProviderRecord, RecordSetName } from "../provider/port.ts";
+import { kindOf, matchRecord } from "./match.ts";
+import type { RecordResolver } from "./resolver.ts";
+
+/** "failed": nobody who was asked could tell. */
+export type RecordState = "right" | "missing" | "wrong" | "failed";
+
+export interface RecordFinding {
+  record: ProviderRecord;
+  /** The worst of what those who could tell have seen. */
+  state: RecordState;
+  /** For a wrong one: what stands there instead, as master files write it. */
+  found: string[];
+  /** What each resolver has seen; `reason` of a failed lookup. */
+  seen: { resolver: string; state: RecordState; found: string[]; reason?: string }[];
+}
+
+export interface Conflict {
+  record: ProviderRecord;
+  /** "foreignMx": mail would go elsewhere. The others: two such records at one name are none at all (RFC 7208 4.5, RFC 7489 6.6.3). */
+  kind: "foreignMx" | "secondSpf" | "secondDmarc";
+  /** For people: what is wrong and what to do. */
+  message: string;
+}
+
+export interface Verification {
+  /**
+   * As the API has it. "unconfigured": none of the records is there, and nothing stands against them.
+   * Undefined: lookups failed, and what was seen decides nothing: what was known before still holds.
+   */
+  status: "ready" | "misconfigured" | "unconfigured" | undefined;
+  records: RecordFinding[];
+  conflicts: Conflict[];
+}
+
+export interface Verifier {
+  /** Asks every resolver for every expected record. Never rejects. */
+  verify(expected: readonly ProviderRecord[], resolvers: readonly RecordResolver[]): Promise<Verification>;
+}
+
+/** Questions that wait for an answer at the same time, of one verification. */
+const AT_ONCE = 8;
+
+type Answer = { resolver: string; records: ProviderRecord[] } | { resolver: string; reason: string };
+
+/** Looks at what the world sees of records that should be there, at the zone's own name servers or at public resolvers. */
+export function createVerifier(): Verifier {
+  return {
+    async verify(expected, resolvers) {
+      const sets = new Map<string, RecordSetName>(expected.map((record) => [setKey(record), { name: record.name, type: record.type }]));
+      const answers = new Map<string, Answer[]>([...sets.keys()].map((key) => [key, []]));
+      const questions = [...sets].flatMap(([key, set]) => resolvers.map((resolver) => ({ key, set, resolver })));
+      await inTurns(questions, async ({ key, set, resolver }) => void answers.get(key)!.push(await ask(resolver, set)));
+      const order = new Map(resolvers.map(({ name }, index) => [name, index]));
+      for (const list of answers.values()) list.sort((a, b) => order.get(a.resolver)! - order.get(b.resolver)!);
+      const records = expected.map((record) => finding(record, answers.get(setKey(record))!));
+      const conflicts = conflictsIn(expected, [...answers.values()].flat());
+      return { status: statusOf(records, conflicts), records, conflicts };
+    },
+  };
+}
+
+async function ask(resolver: RecordResolver, { name, type }: RecordSetName): Promise<Answer> {
+  try {
+    return { resolver: resolver.name, records: await resolver.resolve(name, type) };
+  } catch (err) {
+    return { resolver: resolver.name, reason: messageOf(err) };
+  }
+}
+
+async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const left = items.values();
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    for (const item of left) await work(item);
+  }));
+}
+
+const WORST: RecordState[] = ["wrong", "missing", "right", "failed"];
+
+function finding(record: ProviderRecord, answers: readonly Answer[]): RecordFinding {
+  const seen = answers.map((answer): RecordFinding["seen"][number] => {
+    if ("reason" in answer) return { resolver: answer.resolver, state: "failed", found: [], reason: answer.reason };
+    const match = matchRecord(record, answer.records);
+    return { resolver: answer.resolver, state: match.state, found: match.state === "wrong" ? match.found.map(shown) : [] };
+  });
+  const state = WORST.find((one) => seen.some((view) => view.state === one)) ?? "failed";
+  return { record, state, found: [...new Set(seen.flatMap(({ found }) => found))], seen };
+}
+
+function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answer[]): Conflict[] {
+  const wanted = new Set(expected.map(keyOf));
+  const kinds = new Set(expected.map((record) => `${record.name} ${kindOf(record)}`));
+  const found = new Map<string, Conflict>();
+  for (const answer of answers) {
+    if ("reason" in answer) continue;
+    for (const record of answer.records) {
+      const kind = kindOf(record);
+      if (!kinds.has(`${record.name} ${kind}`)) continue;
+      if (kind === "mx" && !wanted.has(keyOf(record)) && !expected.some((one) => one.type === "MX" && one.name === record.name && one.content === record.content)) {
+        found.set(keyOf(record), { record, kind: "foreignMx", message: `The MX record ${shown(record)} at ${record.name} sends mail to another host. Remove it.` });
+      }
+      const rivals = answer.records.filter((other) => kindOf(other) === kind).length;
+      if (rivals < 2 || wanted.has(keyOf(record))) continue;
+      if (kind === "spf") found.set(keyOf(record), { record, kind: "secondSpf", message: `${record.name} has ${rivals} SPF records, and receivers then take none. Keep one, and put the mechanisms of ${shown(record)} into it.` });
+      if (kind === "dmarc") found.set(keyOf(record), { record, kind: "secondDmarc", message: `${record.name} has ${rivals} DMARC records, and receivers then take none. Remove ${shown(record)} or the other.` });
+    }
+  }
+  return [...found.values()];
+}
+
+function statusOf(records: readonly RecordFinding[], conflicts: readonly Conflict[]): Verification["status"] {
+  const states = new Set(records.map(({ state }) => state));
+  if (conflicts.length > 0 || states.has("wrong")) return "misconfigured";
+  const anyRight = records.some(({ seen }) => seen.some(({ state }) => state === "right"));
+  if (anyRight && states.has("missing")) return "misconfigured";
+  if (states.has("failed")) return undefined;
+  return states.has("missing") ? "unconfigured" : "ready";
+}

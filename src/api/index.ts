@@ -9,6 +9,8 @@ export { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from 
 export { accountRoutes } from "./routes/accounts.ts";
 export { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 export { dnsRecordRoutes } from "./routes/dns-records.ts";
+export { emailRoutingRoutes } from "./routes/email/routing.ts";
+export { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 export { graphqlRoutes } from "./routes/graphql.ts";
 export { kvRoutes } from "./routes/kv/routes.ts";
 export { membershipRoutes } from "./routes/memberships.ts";

@@ -46,6 +46,13 @@ export const settingsSchema = z.strictObject({
     host: host("Address to listen on"),
     port: port(2525, "TCP port; 0 takes a free one. Mail of the internet arrives at 25"),
   }),
+  email: group("Email Routing: what the records of routed domains name", {
+    mx: z.array(z.string().min(1)).min(1).max(10).default(["route1.reelpost.internal", "route2.reelpost.internal", "route3.reelpost.internal"]).meta({ description: "Hosts where mail of routed domains arrives, the preferred one first: this server's own names", example: ["mx1.example.com", "mx2.example.com"] }),
+    spf_include: z.string().min(1).default("_spf.reelpost.internal").meta({ description: "Name of the SPF record that lists the addresses mail leaves from", example: "_spf.example.com" }),
+    dkim_selector: z.string().min(1).max(60).default("reelpost").meta({ description: "Selector of the DKIM keys of routed domains", example: "reelpost" }),
+    from: z.string().min(3).default("noreply@reelpost.internal").meta({ description: "Sender of the mail that asks a destination address to agree", example: "Example Mail <noreply@example.com>" }),
+    postmaster: z.string().default("").meta({ description: "Where mail for postmaster goes that no rule takes; empty: the account's first verified address", example: "ops@example.com" }),
+  }),
   dns: group("The zones of accounts", {
     name_servers: z.array(z.string().min(1)).min(1).default(["ns1.reelpost.internal", "ns2.reelpost.internal"]).meta({ description: "Hosts that serve the zones: what a registrar is told", example: ["ns1.example.com", "ns2.example.com"] }),
   }),

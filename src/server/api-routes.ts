@@ -1,9 +1,10 @@
-import { accountRoutes, d1Routes, dnsRecordRoutes, graphqlRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, workersTailsRoutes, zonesRoutes, type ClientAddress, type Route } from "../api/index.ts";
+import { accountRoutes, d1Routes, dnsRecordRoutes, emailRoutingRoutes, graphqlRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, workersTailsRoutes, zonesRoutes, type ClientAddress, type Route } from "../api/index.ts";
+import type { EmailRouting } from "../mail/index.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";
 
 /** Every operation of the API, tied to the domains of this process. */
-export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bindings: Bindings, workerUrl: (label: string, script: string) => string, { address, publicUrl }: { address: ClientAddress; publicUrl: string }, { clock }: Basics): Route[] {
+export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bindings: Bindings, routing: EmailRouting, workerUrl: (label: string, script: string) => string, { address, publicUrl }: { address: ClientAddress; publicUrl: string }, { clock }: Basics): Route[] {
   const { kv, r2, d1 } = bindings;
   return [
     ...accountRoutes(accounts),
@@ -12,6 +13,7 @@ export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bin
     ...membershipRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
+    ...emailRoutingRoutes({ zones, routing }),
     ...workerRoutes({ scripts, urlOf: workerUrl }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
-import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool } from "../mail/index.ts";
+import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool, type Transport } from "../mail/index.ts";
 import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
 import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
@@ -98,6 +98,7 @@ export interface LocalMail {
   runtime: WorkerRuntime;
   receiver: Receiver;
   spool: Spool;
+  transport: Transport;
 }
 
 /** Workers and mail of a machine that delivers nothing: every message a worker sends becomes a file. */
@@ -114,5 +115,5 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
   const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });
-  return { runtime, receiver, spool };
+  return { runtime, receiver, spool, transport };
 }

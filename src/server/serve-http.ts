@@ -1,4 +1,4 @@
-import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, D1_TRANSFERS, type PlatformHttp } from "../api/index.ts";
+import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, createVerifyPage, D1_TRANSFERS, VERIFY_PREFIX, type PlatformHttp } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
@@ -46,12 +46,12 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 
 /** The platform port, with what the roles of this process put behind it. */
 export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
-  const { platform, bindings, metrics } = rooms;
+  const { platform, bindings, routing, metrics } = rooms;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
-    routes: composeRoutes(platform, bindings, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
+    routes: composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
     clock, ids, log, version, checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
@@ -77,5 +77,5 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });
-  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers } }), ...(roles.has("workers") && { workers }), domain: settings.workers.domain, pages, log, graceMs });
+  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing) } }), ...(roles.has("workers") && { workers }), domain: settings.workers.domain, pages, log, graceMs });
 }

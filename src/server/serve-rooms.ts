@@ -2,26 +2,27 @@ import { join } from "node:path";
 import { createClientAddress } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
-import type { Receiver, Spool } from "../mail/index.ts";
+import type { EmailRouting, Receiver, Spool } from "../mail/index.ts";
 import { checkTogether } from "./belongs-together.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics, type Bindings } from "./compose.ts";
+import { composeEmailRouting, routeOf } from "./email-routing.ts";
 import { meterWorkers } from "./meters.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
 import { egressOf, limitsOf, processesOf } from "./runtime-settings.ts";
 import type { ServeOptions } from "./serve-options.ts";
-import { mailRoute } from "./worker-addresses.ts";
 
 /** Everything a platform process is made of, but for its listeners. */
 export interface ServeRooms {
   platform: Platform;
   bindings: Bindings;
+  routing: EmailRouting;
   receiver: Receiver;
   spool: Spool;
   metrics: Metrics;
 }
 
-export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, limits: ServeOptions["limits"], basics: Basics): Promise<ServeRooms> {
+export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, baseUrl: () => string, limits: ServeOptions["limits"], basics: Basics): Promise<ServeRooms> {
   const { data_dir: dataDir, database } = settings;
   const { log, lifecycle } = basics;
   const secrets = openSecrets(settings, dataDir);
@@ -31,8 +32,8 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, li
   const bindings = composeBindings(store, dataDir, basics);
 
   // Mail needs the runtime, the platform needs the runtime that mail has made, and mail asks the platform where a recipient leads.
-  const late: { platform?: Platform } = {};
-  const { runtime, receiver, spool } = composeLocalMail(
+  const late: { platform?: Platform; routing?: EmailRouting } = {};
+  const { runtime, receiver, spool, transport } = composeLocalMail(
     {
       bindings,
       mailDirectory: join(dataDir, "mail"),
@@ -43,7 +44,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, li
       limits: { ...limitsOf(settings), ...limits?.runtime },
       traceLevel: "info",
       onCaptured: ({ mail, files }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: files[0]?.path }, "mail of a worker was written to a file"),
-      route: (recipient) => mailRoute(recipient, settings.workers.domain, late.platform!.scripts),
+      route: (recipient) => routeOf(recipient, late.routing!, late.platform!, settings.workers.domain),
       rules: {},
       observe(processes) {
         late.platform = composePlatform({ store, bindings, secrets, runtime: processes, settings, scheduled: roles.has("workers") }, basics);
@@ -52,9 +53,11 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, li
     },
     basics,
   );
+  const platform = late.platform!;
+  late.routing = composeEmailRouting({ store, platform, secrets, settings, transport, baseUrl }, basics);
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
-  return { platform: late.platform!, bindings, receiver, spool, metrics };
+  return { platform, bindings, routing: late.routing, receiver, spool, metrics };
 }
 
 /** What the mail room calls a worker of an account: see worker-addresses.ts. */

@@ -31,7 +31,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     openDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
-    const rooms = await openRooms(settings, roles, limits, basics);
+    const urls = createUrls(settings);
+    const rooms = await openRooms(settings, roles, urls.base, limits, basics);
     const { accounts, scripts, defaultAccount } = rooms.platform;
 
     const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host] : [])];
@@ -42,7 +43,6 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const account = await defaultAccount();
     const label = account && (await scripts.subdomain(account.id));
 
-    const urls = createUrls(settings);
     const http = createServeHttp({ rooms, settings, roles, options, graceMs, account, urls }, basics);
     const listeners: { close(): Promise<void> }[] = [http];
     // At once, so that neither goes on taking work while the other comes to its end.

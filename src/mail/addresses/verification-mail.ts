@@ -1,0 +1,35 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { domainOf, parseMailbox } from "../../protocol/rfc5322/index.ts";
+import { mailErrors } from "../errors.ts";
+import type { Transport } from "../messages/types.ts";
+import { compose } from "../sending/compose.ts";
+import type { VerificationMail } from "./types.ts";
+
+export interface VerificationMailParts {
+  transport: Transport;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId">;
+  /** Who it comes from: `"Reelpost" <noreply@example.com>`. */
+  from: string;
+}
+
+/** The mail that asks a new destination address whether it agrees. Throws UserError when the next hop refuses it. */
+export function createVerificationMail({ transport, clock, ids, from }: VerificationMailParts): VerificationMail["sendVerification"] {
+  return async (address, link) => {
+    const sender = parseMailbox(from);
+    const recipient = parseMailbox(address);
+    if (sender === undefined || recipient === undefined) throw mailErrors.destinationInvalid({ address: JSON.stringify(address) });
+    const messageId = ids.messageId(domainOf(sender.address));
+    const draft = {
+      from: sender, to: [recipient], cc: [], bcc: [], attachments: [],
+      subject: "Verify your address",
+      // RFC 3834 5: no out-of-office answers to this.
+      headers: [["Auto-Submitted", "auto-generated"]] as [string, string][],
+      text: `Somebody wants to forward mail to ${recipient.address}.\n\nIf that was you, open this page and confirm it:\n\n${link}\n\nIf it was not you, do nothing: nothing will be sent.\n`,
+    };
+    const raw = await compose(draft, { messageId, at: new Date(clock.now()) });
+    const settled = await transport.deliver({ messageId, cause: "send", from: sender.address, to: [recipient.address], raw: () => raw });
+    const refused = settled.find((one) => !one.ok);
+    if (refused?.ok === false) throw mailErrors.destinationInvalid({ address: `${recipient.address}: ${refused.reply.text}` });
+  };
+}

@@ -93,7 +93,7 @@ describe("an authoritative answer", () => {
   });
 
   test("a delegation is a referral with its glue", async () => {
-    for (const name of ["sub.example.com", "a.b.sub.example.com", "hidden.sub.example.com", "ns.sub.example.com"]) {
+    for (const name of ["sub.example.com", "a.b.sub.example.com", "hidden.sub.example.com", "ns.sub.example.com", "x.inner.sub.example.com"]) {
       const found = await ask(name, "A");
       assert.deepEqual([found.rcode, found.aa, found.answer], ["NOERROR", false, []], name);
       assert.deepEqual(found.authority, ["sub.example.com 120 NS ns.sub.example.com", "sub.example.com 120 NS ns.elsewhere.example"]);
@@ -108,6 +108,9 @@ describe("an authoritative answer", () => {
   test("the nearest zone answers; what is no zone of ours is refused", async () => {
     assert.deepEqual((await ask("child.example.com", "A")).answer, ["child.example.com 1 A 192.0.2.99"].map((line) => line.replace(" 1 ", " 300 ")));
     assert.deepEqual((await ask("x.child.example.com", "A")).authority, soa("child.example.com"));
+    const into = await ask("tochild.example.com", "A");
+    assert.deepEqual([into.rcode, into.answer, into.authority], ["NOERROR", ["tochild.example.com 120 CNAME www.child.example.com"], []], "another zone's names are not told here");
+    assert.equal((await ask("child.example.com", "DS")).answer.length, 1, "DS is the parent's");
     for (const name of ["example.net", ".", "com", "xexample.com"]) assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).aa], ["REFUSED", false], name);
   });
 
@@ -161,6 +164,16 @@ describe("the size of an answer", () => {
     const { tc, answer, additional, bytes } = await ask("example.com", "MX", { over: "udp", respond });
     assert.deepEqual([tc, answer.length, bytes.length <= 512], [false, 14, true]);
     assert(additional.length < 14 && additional.length > 0);
+  });
+
+  test("is never more than the client takes, with OPT and all", async () => {
+    for (let length = 380; length < 520; length += 3) {
+      const respond = responder(undefined, { "example.com": `@ TXT "${"x".repeat(255)}" "${"x".repeat(length - 255)}"\n` });
+      for (const payload of [undefined, 512]) {
+        const { bytes, tc, answer } = await ask("example.com", "TXT", { over: "udp", payload, respond });
+        assert(bytes.length <= 512 && tc === (answer.length === 0), `${length}: ${bytes.length}`);
+      }
+    }
   });
 
   test("glue that does not fit truncates (RFC 9471)", async () => {

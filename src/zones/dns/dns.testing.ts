@@ -56,7 +56,10 @@ sub DS 60485 5 1 2BB183AF5F22588179A53B0A98631FAD1A292118
 ns.sub A 192.0.2.53
 ns.sub AAAA 2001:db8::53
 hidden.sub A 192.0.2.66
+inner.sub NS ns.elsewhere.example.
 into CNAME www.sub
+tochild CNAME www.child
+child DS 60485 5 1 2BB183AF5F22588179A53B0A98631FAD1A292118
 _25._tcp.mx1 TLSA 3 1 1 ${"ab".repeat(32)}
 _sip._tcp SRV 10 5 5060 web
 svc HTTPS 1 . alpn="h2,h3" port=8443 ipv4hint=192.0.2.9

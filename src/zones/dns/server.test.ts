@@ -5,6 +5,7 @@ import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
+import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 import packet from "dns-packet";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
 import { EXAMPLE, zonesOf } from "./dns.testing.ts";
@@ -46,6 +47,11 @@ async function open(t: TestContext, port: number): Promise<Socket> {
   return socket;
 }
 
+async function answered(socket: Socket): Promise<void> {
+  socket.write(framed(query()));
+  assert.equal((await messages(socket, 1)).length, 1);
+}
+
 describe("the DNS server", () => {
   test("answers node's own resolver, over UDP and, when the answer is large, over TCP", async (t) => {
     const { port } = await start(t);
@@ -65,10 +71,48 @@ describe("the DNS server", () => {
     const { port } = await start(t);
     const socket = await open(t, port);
     const all = Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("example.com", "MX", id))));
-    for (let at = 0; at < 60; at++) socket.write(all.subarray(at, at + 1));
+    socket.setNoDelay(true);
+    for (let at = 0; at < 60; at++) {
+      socket.write(all.subarray(at, at + 1));
+      // The server runs in this process: it reads in between.
+      await nextRound();
+    }
     socket.end(all.subarray(60));
     const ids = (await messages(socket, 100)).map((message) => message.readUInt16BE(0));
     assert.deepEqual(ids.sort((a, b) => a - b), Array.from({ length: 100 }, (_, id) => id));
+  });
+
+  test("answers at most 32 queries of a connection at once, and the others after them", async (t) => {
+    const held: (() => void)[] = [];
+    let full = () => {};
+    const pending = new Promise<void>((resolve) => (full = resolve));
+    const zones = zonesOf({ "example.com": EXAMPLE });
+    let free = false;
+    const slow = { ...zones, find: async (name: string) => {
+      if (!free) await new Promise<void>((resolve) => void (held.push(resolve) === 32 && full()));
+      return zones.find(name);
+    } };
+    const { port } = await start(t, { zones: slow });
+    const socket = await open(t, port);
+    const batch = (from: number) => Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("web.example.com", "A", from + id))));
+    socket.write(batch(0));
+    await pending;
+    socket.end(batch(100));
+    for (let round = 0; round < 20; round++) await nextRound();
+    assert.equal(held.length, 32);
+    free = true;
+    for (const release of held) release();
+    assert.equal((await messages(socket, 200)).length, 200);
+  });
+
+  test("a connection that asks now and then stays", async (t) => {
+    const { port } = await start(t, { tcp: { idleMs: 1500 } });
+    const socket = await open(t, port);
+    for (let time = 0; time < 4; time++) {
+      await answered(socket);
+      await sleep(600);
+    }
+    await answered(socket);
   });
 
   test("ends a connection that is silent, trickles, or sends no query", async (t) => {
@@ -84,11 +128,6 @@ describe("the DNS server", () => {
     junk.write(Buffer.from([0, 3, 1, 2, 3]));
     for (const socket of [silent, slow, answers, long, junk]) if (!socket.closed) await once(socket.resume(), "close");
   });
-
-  const answered = async (socket: Socket) => {
-    socket.write(framed(query()));
-    assert.equal((await messages(socket, 1)).length, 1);
-  };
 
   test("bounds connections: a new one ends the one that was silent longest", async (t) => {
     const { port } = await start(t, { tcp: { connections: 3, perNetwork: 100 } });

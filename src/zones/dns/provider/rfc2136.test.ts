@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { after, describe, test } from "node:test";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { after, describe, test, type TestContext } from "node:test";
 import { createManualClock, systemClock } from "../../../kernel/index.ts";
 import { signMessage, type TsigKey, verifyReply, writeUpdate } from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
@@ -65,13 +67,46 @@ function onKnot() {
     });
   });
 
-  test("rfc2136: an MX that somebody makes between reading and writing is not overwritten", async () => {
+  test("rfc2136: an MX that somebody makes between reading and writing is not overwritten", async (t) => {
+    const { knot } = await open();
+    const theirs = writeUpdate({ id: 3, zone: "example.com", prerequisites: [], steps: [{ kind: "add", name: "example.com", type: "MX", ttl: 60, data: { priority: 9, target: "theirs.example" } }] });
+    let updates = 0;
+    const between = await startProxy(t, knot, async (message) => {
+      if (message[2] === 5 << 3 && updates++ === 0) await exchange(knot, signMessage(theirs, knot.key, Date.now()).signed);
+    });
+    const provider = createRfc2136Provider({ server: between, key: knot.key, clock: systemClock });
+    const refused = await refusedAs(provider.apply(zone(), MX));
+    assert.equal(refused.message, "example.com already has MX records that are not ours: 9 theirs.example.");
+    assert.deepEqual((await provider.current(zone(), MX.mustBeAbsent)).map(({ content }) => content), ["theirs.example"]);
+  });
+
+  test("rfc2136: the second of two equal changes with a condition is told YXRRSET", async () => {
     const { knot } = await open();
     const update = writeUpdate({ id: 7, zone: "example.com", prerequisites: [{ kind: "noSet", name: "example.com", type: "MX" }], steps: [{ kind: "add", name: "example.com", type: "MX", ttl: 60, data: { priority: 1, target: "mx.example" } }] });
     const codes = [];
     for (let time = 0; time < 2; time++) codes.push((await exchange(knot, signMessage(update, knot.key, Date.now()).signed))[3]! & 15);
     assert.deepEqual(codes, [0, 7], "the second is told YXRRSET");
   });
+}
+
+/** Passes single messages on, after `before` has seen them. */
+async function startProxy(t: TestContext, to: Knot, before: (message: Buffer) => Promise<void>) {
+  const server = createServer((socket) => {
+    let received = Buffer.alloc(0);
+    socket.on("error", () => {});
+    socket.on("data", async (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
+      const message = received.subarray(2);
+      await before(message);
+      const reply = await exchange(to, message);
+      socket.end(Buffer.concat([Buffer.from([reply.length >> 8, reply.length & 255]), reply]));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => new Promise((resolve) => server.close(resolve)));
+  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
 }
 
 if (knotd === undefined && process.env["REQUIRE_ALL"] !== "1") {

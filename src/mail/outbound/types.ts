@@ -20,7 +20,7 @@ export interface TlsPolicy {
   level: TlsLevel;
   /** RFC 8461 4.1: only hosts that match one of these may be used; "*.example.com" stands for exactly one label. */
   mx?: string[];
-  /** A check of its own (DANE) once TLS stands and before any mail is said. What it throws makes the host unusable. */
+  /** A check (DANE) in the place of the usual one of the certificate, once TLS stands and before any mail is said. What it throws makes the host unusable. */
   verify?: (host: string, socket: TLSSocket) => void;
 }
 
@@ -38,7 +38,7 @@ export interface SmartHost {
 /** Octets that can be read as often as a delivery is tried. */
 export interface Body {
   size: number;
-  /** Octets beyond ASCII, anywhere (RFC 6152). */
+  /** Octets beyond ASCII, anywhere: said where 8BITMIME is understood, sent as they are where not, since to recode them would break signatures. */
   eightBit: boolean;
   /** UTF-8 in the header section (RFC 6532). */
   utf8Header: boolean;

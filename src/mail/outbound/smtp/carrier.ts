@@ -4,7 +4,7 @@ import type { SmtpReply } from "../../messages/types.ts";
 import type { Carried, Carrier, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost, TlsPolicy } from "../types.ts";
 import { createBreaker, type Breaker } from "./breaker.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
-import type { NextHop, Routed } from "./next-hops.ts";
+import type { Routed } from "./next-hops.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { isTooManyRecipients, reply } from "./replies.ts";
 import { createRoutes } from "./routes.ts";
@@ -235,5 +235,3 @@ const MAX_RECIPIENTS = 100;
 
 // oxlint-disable-next-line no-control-regex
 const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text);
-
-export type { NextHop };

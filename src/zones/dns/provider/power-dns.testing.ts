@@ -10,7 +10,7 @@ interface ApiSet {
   records: { content: string; disabled: boolean }[];
 }
 
-/** As much of PowerDNS' HTTP API as concerns the sets of one zone. `filters`: whether it knows rrset_name, as servers since 4.8 do. */
+/** As much of PowerDNS' HTTP API as concerns the sets of one zone. `filters`: whether it knows rrset_name, which old servers do not: they list the whole zone. */
 export async function startFakePowerDns(t: TestContext, { zone = "example.com.", apiKey = "secret", filters = true } = {}) {
   const sets = new Map<string, ApiSet>();
   const seen: string[] = [];

@@ -48,7 +48,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
       throw dnsErrors.unreachable({ server: url, reason: reasonOf(err) }, { cause: err });
     }
     if (status === 401 || status === 403) throw dnsErrors.badKey({ server: url, key: "of the API", reason: `status ${status}` });
-    if (status === 404) throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "there is no such zone" });
+    if (status === 404) throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "it has no such zone" });
     if (status >= 400) throw dnsErrors.refused({ server: url, zone, reason: errorIn(text) ?? `status ${status}` });
     return text;
   }

@@ -5,7 +5,7 @@
  *     node scripts/system.ts test       what `npm test` needs
  */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -30,7 +30,27 @@ const needs: Need[] = [
     debianPackage: "postgresql",
     install: installPostgres,
   },
+  ...[
+    { name: "Knot DNS", program: "knotd", debianPackage: "knot", without: "dynamic updates of DNS (RFC 2136) are not tried on a real server" },
+    { name: "dig", program: "dig", debianPackage: "bind9-dnsutils", without: "the DNS server is not asked by dig" },
+    { name: "kdig", program: "kdig", debianPackage: "knot-dnsutils", without: "the DNS server is not asked by kdig" },
+  ].map(({ program, ...need }): Need => ({ ...need, for: ["test"], found: () => isProgram(program), install: (apt) => withoutServices(() => void apt("install", need.debianPackage)) })),
 ];
+
+const isProgram = (name: string) => [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].some((folder) => existsSync(join(folder, name)));
+
+const SERVICE_POLICY = "/usr/sbin/policy-rc.d";
+
+/** Debian starts a server that it installs, here on port 53. invoke-rc.d asks this script first; 101 is "not allowed" (policy-rc.d(8)). */
+function withoutServices(install: () => void) {
+  const ours = !existsSync(SERVICE_POLICY);
+  if (ours) writeFileSync(SERVICE_POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  try {
+    install();
+  } finally {
+    if (ours) rmSync(SERVICE_POLICY);
+  }
+}
 
 /** Looks for everything `purpose` needs, installs what it can, says on stderr what it does. Returns the names of what is still missing. */
 export function ensureSystem(purpose: Purpose, say: (line: string) => void = (line) => process.stderr.write(`${line}\n`)): string[] {

@@ -1,4 +1,10 @@
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { queueConformance } from "./queue.conformance.ts";
+import { runnersConformance } from "./runners.conformance.ts";
+import { waysConformance } from "./ways.conformance.ts";
 
-onEveryDatabase(queueConformance);
+onEveryDatabase((engine) => {
+  queueConformance(engine);
+  runnersConformance(engine);
+  waysConformance(engine);
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import type { TestEngine } from "../../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
+import { openFsObjects, type ObjectStore } from "../../../store/index.ts";
+import type { Outbound, TraceEvent } from "../../messages/types.ts";
+import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
+import type { Carried, Carrier, Parcel, Result } from "../types.ts";
+import { outboundMigrations } from "./migrations.ts";
+import type { Failure } from "./settle.ts";
+
+export const NOON = Date.UTC(2026, 0, 1, 12);
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** One delivery under way: the test decides how it ends. */
+export interface Delivery {
+  domain: string;
+  parcel: Parcel;
+  raw: string;
+  signal: AbortSignal;
+  end(outcome?: Result["outcome"] | "unreachable" | ((rcpt: string) => Result["outcome"])): void;
+}
+
+const REPLIES = { delivered: [250, "2.0.0", "taken"], temporary: [450, "4.2.1", "later"], permanent: [550, "5.1.1", "no such user"] } as const;
+
+export function controlledCarrier({ toSmartHost = false, answer }: { toSmartHost?: boolean; answer?: (delivery: Delivery) => void } = {}) {
+  const deliveries: Delivery[] = [];
+  const carrier: Carrier = {
+    toSmartHost,
+    close: () => {},
+    async carry(domain, parcel, signal) {
+      const opened = await parcel.body.open();
+      const raw = Buffer.concat(opened instanceof Uint8Array ? [opened] : await opened.toArray()).toString("latin1");
+      return new Promise<Carried>((resolve) => {
+        const finish = (outcomeOf: (rcpt: string) => Result["outcome"], reached: boolean) => {
+          const results = parcel.to.map(({ rcpt }): Result => {
+            const outcome = outcomeOf(rcpt);
+            const [code, enhanced, text] = REPLIES[outcome];
+            return { rcpt, outcome, reply: { code, enhanced, text }, host: `mx.${domain}` };
+          });
+          resolve({ results, reached, interrupted: signal.aborted });
+        };
+        signal.addEventListener("abort", () => finish(() => "temporary", true), { once: true });
+        const delivery: Delivery = {
+          domain, parcel, raw, signal,
+          end: (how = "delivered") => finish(typeof how === "function" ? how : () => (how === "unreachable" ? "temporary" : how), how !== "unreachable"),
+        };
+        deliveries.push(delivery);
+        answer?.(delivery);
+      });
+    },
+  };
+  return { carrier, deliveries, nth: async (n: number) => (await until(() => deliveries.length >= n), deliveries[n - 1]!) };
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const start = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - start > 20_000) throw new Error(`waited in vain for ${condition}`);
+    await new Promise((resolve) => void setTimeout(resolve, 1));
+  }
+}
+
+export const mail = (to: string[], more: Partial<Outbound> = {}): Outbound => ({
+  messageId: randomIds.messageId("here.example"), cause: "send", from: "a@here.example", to, raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n"), ...more,
+});
+
+/** How a test opens an outbound queue on one engine: a database, a folder of objects, a clock, and as many processes as it starts. */
+export const openOn = (engine: TestEngine) =>
+  async (t: TestContext) => {
+    const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
+    const stops: (() => Promise<void>)[] = [];
+    // Hooks run in the order they were given: runners stop before their database closes.
+    t.after(async () => {
+      await Promise.all(stops.map((stop) => stop()));
+      await rm(folder, { recursive: true, force: true });
+    });
+    const { db, another } = await engine.open(t, outboundMigrations);
+    const objects = await openFsObjects({ folder });
+    const clock = createManualClock(NOON);
+    const events: TraceEvent[] = [];
+    const failures: Failure[] = [];
+    /** One more process. */
+    const start = async (carrier: Carrier, { run = true, ...more }: Partial<OutboundOptions> & { run?: boolean; limits?: Partial<OutboundLimits> } = {}) => {
+      const service = createOutbound({
+        db: await another(), objects, clock, ids: randomIds, log: silentLog, name: "here.example", carrier, trace: (event) => void events.push(event), onFailed: (failure) => void failures.push(failure),
+        resolver: { resolveMx: assert.fail, resolve4: assert.fail, resolve6: assert.fail }, ...more,
+      });
+      stops.push(() => service.stop({ graceMs: 0 }));
+      if (run) service.start();
+      return service;
+    };
+    return { db, objects, clock, events, failures, start, bodies: () => keysOf(objects) };
+  };
+
+export const stateOf = async (service: { get(id: string): Promise<{ recipients: { state: string }[] } | undefined> }, id: string) => (await service.get(id))?.recipients.map(({ state }) => state).sort().join(",");
+
+async function keysOf(objects: ObjectStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of objects.list("mail/")) keys.push(key);
+  return keys;
+}
+
+/** Everything that can happen without time going on has happened. */
+export async function settleDown(rounds = 15): Promise<void> {
+  for (let n = 0; n < rounds; n++) await new Promise((resolve) => void setTimeout(resolve, 1));
+}

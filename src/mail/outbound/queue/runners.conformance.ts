@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TestEngine } from "../../../../test/support/databases.ts";
+import { createManualClock } from "../../../kernel/index.ts";
+import { NOON, HOUR, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
+
+/** What every engine promises of those that empty the outbound queue: several at once, and towards many destinations. */
+export function runnersConformance(engine: TestEngine): void {
+  const open = openOn(engine);
+
+  describe("several runners", () => {
+    test("share the work and do none of it twice", async (t) => {
+      const { start } = await open(t);
+      const carriers = Array.from({ length: 3 }, () => controlledCarrier({ answer: ({ end }) => setImmediate(end) }));
+      const services = await Promise.all(carriers.map(({ carrier }) => start(carrier, { run: false })));
+      const ids = await Promise.all(Array.from({ length: 60 }, async (_, n) => (await services[n % 3]!.enqueue(mail([`b${n}@d${n % 4}.example`]))).id!));
+      for (const service of services) service.start();
+      for (const id of ids) await until(async () => (await services[0]!.get(id))!.message.finishedAt !== undefined);
+      const delivered = carriers.flatMap(({ deliveries }) => deliveries.flatMap(({ parcel }) => parcel.to.map(({ rcpt }) => rcpt)));
+      assert.deepEqual(delivered.sort(), Array.from({ length: 60 }, (_, n) => `b${n}@d${n % 4}.example`).sort());
+    });
+
+    test("take over from one that died, once its lease is over", async (t) => {
+      const { start, clock } = await open(t);
+      const dead = controlledCarrier();
+      const alive = controlledCarrier();
+      // Its clock stands still: it renews nothing.
+      const first = await start(dead.carrier, { clock: createManualClock(NOON) });
+      const { id } = await first.enqueue(mail(["b@there.example"]));
+      await dead.nth(1);
+      const second = await start(alive.carrier);
+      clock.advance(50_000);
+      await settleDown();
+      assert.equal(alive.deliveries.length, 0);
+      clock.advance(45_000);
+      (await alive.nth(1)).end();
+      await until(async () => (await stateOf(second, id!)) === "delivered");
+      // What the dead one thinks now changes nothing.
+      dead.deliveries[0]!.end("permanent");
+      await settleDown();
+      assert.equal(await stateOf(second, id!), "delivered");
+    });
+
+    test("keep what they work on for as long as it takes", async (t) => {
+      const { start, clock } = await open(t);
+      const slow = controlledCarrier();
+      const other = controlledCarrier();
+      const first = await start(slow.carrier);
+      const { id } = await first.enqueue(mail(["b@there.example"]));
+      await slow.nth(1);
+      await start(other.carrier);
+      for (let n = 0; n < 20; n++) {
+        clock.advance(15_000);
+        await settleDown();
+      }
+      assert.equal(other.deliveries.length, 0);
+      slow.deliveries[0]!.end();
+      await until(async () => (await stateOf(first, id!)) === "delivered");
+    });
+
+    test("give back what they could not end when they stop; that attempt does not count", async (t) => {
+      const { start } = await open(t);
+      const hung = controlledCarrier();
+      const service = await start(hung.carrier);
+      const { id } = await service.enqueue(mail(["b@there.example"]));
+      await hung.nth(1);
+      await service.stop({ graceMs: 0 });
+      const found = (await service.get(id!))!.recipients[0]!;
+      assert.deepEqual([found.state, found.attempts], ["queued", 0]);
+      const next = controlledCarrier();
+      const after = await start(next.carrier);
+      (await next.nth(1)).end();
+      await until(async () => (await stateOf(after, id!)) === "delivered");
+    });
+  });
+
+  describe("destinations", () => {
+    test("one that hangs holds few lanes and nobody else up", async (t) => {
+      const { start } = await open(t);
+      const { carrier, deliveries } = controlledCarrier({ answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)) });
+      const service = await start(carrier, { run: false, limits: { lanes: 10 } });
+      await Promise.all(Array.from({ length: 60 }, (_, n) => service.enqueue(mail([`b${n}@slow.example`]))));
+      const quick = await Promise.all(Array.from({ length: 40 }, async (_, n) => (await service.enqueue(mail([`c@quick${n % 20}.example`]))).id!));
+      service.start();
+      for (const id of quick) await until(async () => (await stateOf(service, id)) === "delivered");
+      assert.ok(deliveries.filter(({ domain }) => domain === "slow.example").length <= 2, "no success, no more lanes");
+    });
+
+    test("have at most so many messages under way, and as many as that once it goes well", async (t) => {
+      const { start } = await open(t);
+      let now = 0;
+      let most = 0;
+      const ends: (() => void)[] = [];
+      const { carrier, deliveries } = controlledCarrier({
+        answer: ({ end }) => {
+          most = Math.max(most, ++now);
+          ends.push(() => {
+            now--;
+            end();
+          });
+        },
+      });
+      const service = await start(carrier, { run: false, limits: { perDestination: 4 } });
+      await Promise.all(Array.from({ length: 80 }, (_, n) => service.enqueue(mail([`b${n}@there.example`]))));
+      service.start();
+      const endOne = async () => {
+        await until(() => ends.length > 0);
+        ends.shift()!();
+      };
+      await until(() => now === 2);
+      for (let n = 0; n < 4; n++) await endOne();
+      await until(() => now === 4);
+      for (let n = 4; n < 80; n++) await endOne();
+      assert.equal(deliveries.length, 80);
+      assert.equal(most, 4);
+    });
+
+    test("begin no more messages a minute than they may", async (t) => {
+      const { start, clock } = await open(t);
+      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end) });
+      const service = await start(carrier, { limits: { perMinute: 6 } });
+      for (let n = 0; n < 5; n++) await service.enqueue(mail([`b${n}@there.example`]));
+      for (let n = 1; n <= 4; n++) {
+        await until(() => deliveries.length === n);
+        clock.advance(9_000);
+        await settleDown();
+        assert.equal(deliveries.length, n);
+        clock.advance(1_000);
+      }
+      await until(() => deliveries.length === 5);
+    });
+
+    test("that cannot be reached are left alone, tried with one message after a while, and their mail expires all the same", async (t) => {
+      const { start, clock, failures } = await open(t);
+      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
+      const service = await start(carrier, { run: false });
+      const ids = await Promise.all(Array.from({ length: 30 }, async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`]))).id!));
+      service.start();
+      await until(() => service.paused().length === 1);
+      await settleDown();
+      const first = deliveries.length;
+      assert.ok(first >= 3 && first <= 12, `${first} messages to find out`);
+      assert.equal(service.paused()[0]!.name, "gone.example");
+      clock.advance(30_000);
+      await settleDown();
+      assert.equal(deliveries.length, first);
+      clock.advance(31_000);
+      await until(() => deliveries.length === first + 1);
+      await settleDown();
+      assert.equal(deliveries.length, first + 1, "one is enough to find out");
+      for (let n = 0; n < 125; n++) {
+        clock.advance(HOUR);
+        await settleDown(3);
+      }
+      for (const id of ids) await until(async () => (await stateOf(service, id)) === "expired");
+      await until(() => failures.length === 30);
+    });
+
+    test("a smart host is one destination, and gets a message once for all its domains", async (t) => {
+      const { start } = await open(t);
+      const { carrier, nth } = controlledCarrier({ toSmartHost: true });
+      const service = await start(carrier);
+      await service.enqueue(mail(["a@one.example", "b@two.example", "c@three.example"]));
+      assert.equal((await nth(1)).parcel.to.length, 3);
+    });
+  });
+}

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
 import { cutIdleBody } from "./body-patience.ts";
 
-const IDLE_MS = 40;
+const IDLE_MS = 150;
 
 async function serve(t: TestContext, work: (request: IncomingMessage) => Promise<string>) {
   const server = createServer((request, response) => {
@@ -36,14 +36,15 @@ test("a body that stops arriving costs the client its connection, one that goes 
     stalled.write("x".repeat(5000));
     await assert.rejects(once(stalled, "response"), { code: "ECONNRESET" });
   }
-  const slow = send({ "content-length": String(40 * 2048) });
+  const slow = send({ "content-length": String(60 * 2048) });
   const answered = answerOf(slow);
-  for (let i = 0; i < 40; i++) {
+  for (let i = 0; i < 60; i++) {
     slow.write("x".repeat(2048));
+    // Far below the patience each, far above it all together.
     await sleep(5);
   }
   slow.end();
-  assert.equal(await answered, String(40 * 2048));
+  assert.equal(await answered, String(60 * 2048));
 });
 
 test("who takes their time with what has arrived is not cut", { timeout: 20_000 }, async (t) => {

@@ -108,13 +108,21 @@ test("deploys, rollbacks and secrets in a row under traffic: no request fails", 
 });
 
 test("a request that is under way when its version goes is answered by that version", async (t) => {
-  const { scripts, ask } = await start(t);
-  await scripts.upload(ACCOUNT, "mail", uploadOf(saying("old", "await scheduler.wait(400);")), author);
-  const slow = ask("mail");
-  await sleep(100);
+  const { scripts, ask, port } = await start(t);
+  const inTwoPieces = `export default { fetch(_, env, ctx) {
+    const { readable, writable } = new IdentityTransformStream();
+    const writer = writable.getWriter();
+    const say = (word) => writer.write(new TextEncoder().encode(word));
+    ctx.waitUntil(say("o").then(() => scheduler.wait(400)).then(() => say("ld")).then(() => writer.close()));
+    return new Response(readable);
+  } }`;
+  await scripts.upload(ACCOUNT, "mail", uploadOf(inTwoPieces), author);
+  // The first piece is here: it is under way.
+  const slow = (await fetch(`http://127.0.0.1:${port()}/mail/`)).body!.pipeThrough(new TextDecoderStream()).getReader();
+  assert.equal((await slow.read()).value, "o");
   await scripts.upload(ACCOUNT, "mail", uploadOf(saying("new")), author);
   assert.equal((await ask("mail")).body, "new");
-  assert.equal((await slow).body, "old");
+  assert.equal((await slow.read()).value, "ld");
   await scripts.delete(ACCOUNT, "mail");
   assert.equal((await ask("mail")).status, 404);
 });

@@ -4,7 +4,7 @@ export { zonesMigrations } from "./migrations.ts";
 export { MAX_BATCH, type Batch, type BatchResult } from "./records/batch.ts";
 export { RECORDS_CHANGED } from "./records/change.ts";
 export { dataOf, isProxiable } from "./records/content.ts";
-export type { RecordQuery, TagFilter, TextFilter } from "./records/list.ts";
+export type { RecordQuery, TagFilter, TextFilter } from "./records/list-table.ts";
 export type { ManagedRecords, ManagedSet } from "./records/managed.ts";
 export type { Records } from "./records/records.ts";
 export type { DnsRecord, RecordRequest, RecordSettings, RecordZone } from "./records/types.ts";

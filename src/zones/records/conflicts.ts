@@ -1,28 +1,24 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 import { zoneErrors } from "../errors.ts";
 import type { Executor } from "../tables.ts";
-import { digestOf } from "./check.ts";
+import { neighbours, type TypeFilter } from "./lookup-table.ts";
 import type { RecordDraft, RecordZone } from "./types.ts";
 
 /** Throws when the record cannot stand beside those that are there: identical, addressExists, cnameExists, nsExists, hostTaken. */
 export async function checkConflicts(tx: Executor, zone: RecordZone, draft: RecordDraft, self?: string): Promise<void> {
-  const there = tx.selectFrom("dns_records").select(["id", "type"]).where("zone_id", "=", zone.id).where("name", "=", draft.name);
-  const others = self === undefined ? there : there.where("id", "<>", self);
-  const same = await others.where("type", "=", draft.type).where("digest", "=", digestOf(draft)).limit(1).executeTakeFirst();
-  if (same !== undefined) throw zoneErrors.identical();
+  const { identical, typeAmong } = neighbours(tx, zone, draft, self);
+  if (await identical()) throw zoneErrors.identical();
   const rule = exclusion(draft.type, draft.name === zone.name);
   if (rule === undefined) return;
-  const other = await ("types" in rule ? others.where("type", "in", rule.types) : rule.allTypesBut.length === 0 ? others : others.where("type", "not in", rule.allTypesBut)).orderBy("type").limit(1).executeTakeFirst();
-  if (other !== undefined) throw conflict(draft.type, other.type as RecordType);
+  const other = await typeAmong(rule);
+  if (other !== undefined) throw conflict(draft.type, other);
 }
-
-type Exclusion = { types: RecordType[] } | { allTypesBut: RecordType[] };
 
 /**
  * What a record does not go with. RFC 1034 3.6.2: a CNAME stands alone; but at the zone's own name, where NS and SOA always are,
  * it is taken as one that the server answers with addresses, so there it only excludes those. NS below that name delegates it.
  */
-function exclusion(type: RecordType, apex: boolean): Exclusion | undefined {
+function exclusion(type: RecordType, apex: boolean): TypeFilter | undefined {
   if (apex) {
     if (type === "CNAME") return { types: ["A", "AAAA", "CNAME"] };
     return type === "A" || type === "AAAA" ? { types: ["CNAME"] } : undefined;

@@ -1,7 +1,7 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 import { draftOf, type ChangeRecords } from "./change.ts";
 import { digestOf } from "./check.ts";
-import { RECORD_COLUMNS, toRecord } from "./records-table.ts";
+import { recordsAt, recordsOf, sameRecord } from "./lookup-table.ts";
 import type { Executor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
@@ -46,18 +46,15 @@ export interface ManagedRecords {
 }
 
 export function createManagedRecords(tables: Executor, change: ChangeRecords): ManagedRecords {
-  const ofOwner = async (db: Executor, zone: string, owner: string) =>
-    (await db.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", zone).where("managed_by", "=", owner).orderBy("name").orderBy("type").orderBy("id").execute()).map(toRecord);
-
   return {
     async set(zone, { owner, records, locked, meta = null }) {
       const drafts = new Map(records.map((request) => draftOf(request, zone)).map((draft) => [keyOf(draft), draft]));
       const keeping = { managedBy: owner, locked, meta };
       return change(zone, async ({ tx, add, keep, remove }) => {
-        for (const record of await ofOwner(tx, zone.id, owner)) if (!drafts.has(keyOf(record))) await remove(record);
+        for (const record of await recordsOf(tx, zone.id, owner)) if (!drafts.has(keyOf(record))) await remove(record);
         const kept: DnsRecord[] = [];
         for (const draft of drafts.values()) {
-          const there = await same(tx, zone, draft);
+          const there = await sameRecord(tx, zone, draft);
           if (there === undefined) kept.push(await add(draft, keeping));
           else kept.push(isTheirs(there, owner) ? await keep(there, keeping) : there);
         }
@@ -68,45 +65,33 @@ export function createManagedRecords(tables: Executor, change: ChangeRecords): M
       change(zone, async ({ tx, add, keep, remove }) => {
         await check?.((name, type) => recordsAt(tx, zone.id, name, [type]));
         for (const draft of removed) {
-          const there = await same(tx, zone, draft);
+          const there = await sameRecord(tx, zone, draft);
           if (there !== undefined && isTheirs(there, owner)) await remove(there);
         }
         const keeping = { managedBy: owner, locked, meta };
         for (const draft of added) {
-          const there = await same(tx, zone, draft);
+          const there = await sameRecord(tx, zone, draft);
           if (there === undefined) await add(draft, keeping);
           else if (isTheirs(there, owner)) await keep(there, keeping);
         }
       }),
     lock: (zone, owner, locked, names) =>
       change(zone, async ({ tx, keep }) => {
-        const those = (await ofOwner(tx, zone.id, owner)).filter(({ name }) => names === undefined || names.includes(name));
+        const those = (await recordsOf(tx, zone.id, owner)).filter(({ name }) => names === undefined || names.includes(name));
         for (const record of those) await keep(record, { managedBy: owner, locked, meta: record.meta });
         return those.length;
       }),
     remove: (zone, owner) =>
       change(zone, async ({ tx, remove }) => {
-        const those = await ofOwner(tx, zone.id, owner);
+        const those = await recordsOf(tx, zone.id, owner);
         for (const record of those) await remove(record);
         return those.length;
       }),
-    list: (zone, owner) => ofOwner(tables, zone, owner),
+    list: (zone, owner) => recordsOf(tables, zone, owner),
     at: (zone, name, types, limit) => recordsAt(tables, zone, name, types, limit),
   };
 }
 
-/** The record that says the same. */
-async function same(tx: Executor, zone: RecordZone, draft: RecordDraft): Promise<DnsRecord | undefined> {
-  const row = await tx.selectFrom("dns_records").select(RECORD_COLUMNS)
-    .where("zone_id", "=", zone.id).where("name", "=", draft.name).where("type", "=", draft.type).where("digest", "=", digestOf(draft)).executeTakeFirst();
-  return row && toRecord(row);
-}
-
 const isTheirs = ({ managedBy }: DnsRecord, owner: string) => managedBy === null || managedBy === owner;
-
-async function recordsAt(db: Executor, zone: string, name: string, types?: readonly string[], limit = 1000): Promise<DnsRecord[]> {
-  const query = db.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", zone).where("name", "=", name).orderBy("type").orderBy("digest").limit(limit);
-  return (await (types === undefined ? query : query.where("type", "in", types)).execute()).map(toRecord);
-}
 
 const keyOf = (record: RecordDraft) => `${record.name} ${record.type} ${digestOf(record)}`;

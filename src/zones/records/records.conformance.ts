@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import type { ZoneTables } from "../tables.ts";
 import { openZones, refusal } from "../zones.testing.ts";
 import { RECORDS_CHANGED } from "./change.ts";
-import type { RecordQuery } from "./list.ts";
+import type { RecordQuery } from "./list-table.ts";
 import type { RecordRequest } from "./types.ts";
 
 const page = { page: 1, perPage: 100 };

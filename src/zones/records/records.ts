@@ -5,7 +5,7 @@ import type { ZoneTables } from "../tables.ts";
 import type { Zone } from "../types.ts";
 import { runBatch, type Batch, type BatchResult } from "./batch.ts";
 import { createRecordChanges, draftOf, patched, type RecordChangeParts } from "./change.ts";
-import { allRecords, createRecordLister, type RecordQuery } from "./list.ts";
+import { allRecords, createRecordLister, type RecordQuery } from "./list-table.ts";
 import { createManagedRecords, type ManagedRecords } from "./managed.ts";
 import { recordById, recordCounts, sumOf } from "./records-table.ts";
 import { addMissing } from "./add-missing.ts";

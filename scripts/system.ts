@@ -33,6 +33,11 @@ const needs: Need[] = [
   ...[
     { name: "Knot DNS", program: "knotd", debianPackage: "knot", without: "dynamic updates of DNS (RFC 2136) are not tried on a real server" },
     { name: "dig", program: "dig", debianPackage: "bind9-dnsutils", without: "the DNS server is not asked by dig" },
+    { name: "swaks", program: "swaks", debianPackage: "swaks", without: "mail is not sent by swaks" },
+    { name: "Postfix", program: "smtp-source", debianPackage: "postfix", without: "smtp-source, smtp-sink and posttls-finger do not talk to the mail server" },
+    { name: "dkimpy", program: "dkimverify", debianPackage: "python3-dkim", without: "signatures and seals are not checked by another implementation" },
+    { name: "OpenDKIM", program: "opendkim", debianPackage: "opendkim", without: "signatures are not checked by OpenDKIM" },
+    { name: "Pebble", program: "pebble", debianPackage: "pebble", without: "certificates are not asked for at a real ACME server" },
     { name: "kdig", program: "kdig", debianPackage: "knot-dnsutils", without: "the DNS server is not asked by kdig" },
   ].map(({ program, ...need }): Need => ({ ...need, for: ["test"], found: () => isProgram(program), install: (apt) => withoutServices(() => void apt("install", need.debianPackage)) })),
 ];

@@ -10,6 +10,8 @@ export interface Envelope {
   ip: string;
   tls?: string;
   smtputf8: boolean;
+  /** What the sender wants to be told (RFC 3461), where the session said it. */
+  dsn?: DsnRequest;
 }
 
 /** A received message that can be read as often as needed: in memory when small, spooled to the disk when not. */
@@ -43,6 +45,9 @@ export type Route = { kind: "forward"; to: string[] } | { kind: "worker"; script
 export interface TraceEvent {
   message: string;
   at: Date;
+  /** Whose mail it is, and of which zone, where the step knows. */
+  account?: string;
+  zone?: string;
   step: "received" | "authenticated" | "matched" | "handled" | "forwarded" | "replied" | "sent" | "rejected" | "dropped" | "queued" | "deferred" | "delivered" | "bounced";
   rcpt?: string;
   detail: Record<string, unknown>;
@@ -62,12 +67,14 @@ export interface Outbound {
   parts?: { text?: string; html?: string; attachments: { filename: string; type: string; content: Uint8Array }[] };
   /** The same octets as `raw`, in a file that nobody changes, if there is one: a transport on this disk may link to it. */
   file?: string;
-  /** The inbound message this answers or passes on. */
-  inbound?: { id: string };
+  /** The inbound message this answers or passes on, and which of its recipients. */
+  inbound?: { id: string; rcpt?: string };
   /** The worker that asked for it. */
   script?: string;
   /** Whose mail it is; left out for the platform's own. */
   account?: string;
+  /** The envelope sender is who it seems to be (SPF, DKIM or a token of ours): it may be told of failures. Anything else is backscatter. */
+  vouched?: true;
   /** What the sender wants to be told, for the next hop to know. */
   dsn?: DsnRequest;
 }

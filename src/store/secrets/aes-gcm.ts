@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { storeErrors } from "../errors.ts";
 import type { Secrets } from "./port.ts";
 
@@ -40,6 +40,7 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
         throw fail("it was changed, or sealed for something else", err);
       }
     },
+    derive: (purpose) => keys.map((key) => Buffer.from(hkdfSync("sha256", key, "", `reelpost ${purpose}`, KEY_BYTES)).toString("base64url")) as [string, ...string[]],
   };
 }
 

@@ -24,6 +24,13 @@ export function secretsConformance(create: () => Secrets): void {
     for (const each of sealed) assert.match(each, /^[!-~]+$/);
   });
 
+  test("derived keys are the same every time, and others for another purpose", () => {
+    const secrets = create();
+    assert.deepEqual(secrets.derive("srs"), secrets.derive("srs"));
+    assert.equal(Buffer.from(secrets.derive("srs")[0], "base64url").length, 32);
+    assert.notDeepEqual(secrets.derive("srs"), secrets.derive("verp"));
+  });
+
   test("another context is refused", () => {
     const secrets = create();
     assert.throws(() => secrets.open(secrets.seal("v", "script/a/KEY"), "script/b/KEY"), refused);

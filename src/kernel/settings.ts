@@ -105,7 +105,7 @@ export const settingsSchema = z.strictObject({
   dns: group("The zones of accounts, and what is asked of DNS", {
     name_servers: z.array(z.string().min(1)).min(1).default(["ns1.reelpost.internal", "ns2.reelpost.internal"]).meta({ description: "Hosts that serve the zones: what a registrar is told", example: ["ns1.example.com", "ns2.example.com"] }),
     host: host("Address to listen on, UDP and TCP"),
-    port: port(5353, "Port; 0 takes a free one. Resolvers ask at 53"),
+    port: port(1053, "Port; 0 takes a free one. Resolvers ask at 53"),
     resolvers: z.array(z.string().min(1)).default([]).meta({ description: "Resolvers that are asked about other domains, `address` or `address:port`; empty: the system's", example: ["127.0.0.1"] }),
     validating: z.boolean().default(false).meta({ description: "Whether these resolvers check DNSSEC and the way to them is safe, so that DANE may trust them", example: true }),
     provider: z.enum(["embedded", "rfc2136", "powerdns", "manual"]).default("embedded").meta({ description: "Who serves the zones: this server, another one that takes dynamic updates, PowerDNS, or somebody who enters records by hand", example: "embedded" }),

@@ -79,7 +79,7 @@ export function composeBindings({ db, objects, events, jobs }: Store, directory:
   }
 }
 
-export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs" | "client"> {
+export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs"> {
   bindings: Omit<BindingServices, "sendEmail">;
   /** Where what workers send is written. */
   mailDirectory: string;
@@ -88,8 +88,6 @@ export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limit
   route: ReceiverOptions["route"];
   rules: ForwardRules;
   maxMessageBytes?: number;
-  /** Of what is logged about the way of each message. Default "debug". */
-  traceLevel?: "debug" | "info";
   /** Puts something between the runtime and whoever gives it work. */
   observe: (runtime: WorkerRuntime) => WorkerRuntime;
 }
@@ -108,10 +106,10 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   lifecycle.onStop("spool", () => spool.close());
   const transport = createCapture({ dir: options.mailDirectory, onWritten: options.onCaptured });
   lifecycle.onStop("captured mail", () => transport.close());
-  const trace = traceTo({ log, listeners: [(event) => log[options.traceLevel ?? "debug"]({ ...event }, "mail")] });
+  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
   const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
-  const { egress, limits, concurrency, maxProcesses, idleMs, client } = options;
-  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock, ...(client !== undefined && { client }) });
+  const { egress, limits, concurrency, maxProcesses, idleMs } = options;
+  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock });
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
   const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });

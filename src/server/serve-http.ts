@@ -46,7 +46,7 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 
 /** The platform port, with what the roles of this process put behind it. */
 export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
-  const { platform, bindings, routing, metrics } = rooms;
+  const { platform, bindings, mail: { routing }, metrics } = rooms;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails: platform.tails, log });

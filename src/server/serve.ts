@@ -66,7 +66,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     };
 
     async function listenForMail() {
-      const { receiver, spool } = rooms;
+      const { receiver, spool } = rooms.mail;
       const listener = await createSmtpListener({ ...smtpAt, ...fdOf("smtp"), receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
       listeners.push(listener);
       return { host: listener.host, port: listener.port };

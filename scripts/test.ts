@@ -42,6 +42,9 @@ if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(",
 // Real clients, in a folder of their own: what they depend on is nobody else's business.
 if (files.some((file) => /^test\/(interop|docs)\//.test(file))) await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
 
+// Servers that run beside each other: free ports for what no command line option names.
+for (const name of ["REELPOST_DNS_PORT", "REELPOST_SUBMISSION_PORT", "REELPOST_TLS_HTTPS_PORT"]) process.env[name] ??= "0";
+
 const cluster = await startCluster();
 if (cluster) process.env[SHARED_CLUSTER] = cluster.url;
 try {

@@ -22,7 +22,7 @@ const unset = (dataDir: string, env: Record<string, string> = {}) => ({ dataDir,
 /** A command that must end by itself. */
 function run(args: string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, "serve", ...args], { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", ...env } }, (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }));
+    execFile(process.execPath, [main, "serve", ...args], { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0", ...env } }, (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }));
   });
 }
 
@@ -60,7 +60,7 @@ describe("the first start", { concurrency: 2 }, () => {
 
   test("says to a person where everything is and how to use the token", async (t) => {
     const dataDirectory = await temporaryFolder(t);
-    const people = execFile(process.execPath, [main, "serve", "--data-dir", dataDirectory, "--port", "0", "--smtp-port", "0"], { env: { ...process.env, NO_COLOR: "1" } });
+    const people = execFile(process.execPath, [main, "serve", "--data-dir", dataDirectory, "--port", "0", "--smtp-port", "0"], { env: { ...process.env, NO_COLOR: "1", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0" } });
     let words = "";
     people.stdout!.on("data", (chunk: string) => (words += chunk));
     while (!words.includes("CLOUDFLARE_ACCOUNT_ID")) await once(people.stdout!, "data");

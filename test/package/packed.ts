@@ -18,7 +18,7 @@ after(() => rm(temp, { recursive: true, force: true }));
 
 // The machine's own Node, as a user has it: not the one this checkout installed.
 const PATH = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes("node_modules")).join(delimiter);
-const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1" };
+const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0" };
 
 test("the packed program makes a project, checks it and handles a message; it serves, and a worker with a database is deployed", { timeout: 15 * 60_000 }, async () => {
   const tarball = pack();

@@ -1,0 +1,48 @@
+import type { TlsSource } from "../kernel/tls-source.ts";
+import type { Pair } from "./pair.ts";
+
+/** A TlsSource whose certificates are put into it from outside. */
+export interface HeldCertificates extends TlsSource {
+  /** Serves these from now on: by their names, and the first to whoever asks for none of them. At least one. */
+  hold(pairs: readonly [Pair, ...Pair[]]): void;
+  held(): readonly Pair[];
+}
+
+export function createHeldCertificates(first: Pair): HeldCertificates {
+  let pairs: readonly [Pair, ...Pair[]] = [first];
+  let byName = new Map<string, Pair>();
+  const listeners = new Set<() => void>();
+
+  function hold(next: readonly [Pair, ...Pair[]]) {
+    pairs = next;
+    byName = new Map();
+    for (const pair of next) for (const name of pair.names) if (!byName.has(name)) byName.set(name, pair);
+  }
+
+  function pick(serverName?: string): Pair {
+    if (serverName === undefined) return pairs[0];
+    const name = (serverName.endsWith(".") ? serverName.slice(0, -1) : serverName).toLowerCase();
+    const dot = name.indexOf(".");
+    // A wildcard stands for one label (RFC 9525 6.3).
+    return byName.get(name) ?? (dot < 0 ? undefined : byName.get(`*${name.slice(dot)}`)) ?? pairs[0];
+  }
+
+  hold(pairs);
+  return {
+    hold(next) {
+      hold(next);
+      for (const listen of listeners) listen();
+    },
+    held: () => pairs,
+    context: (name) => pick(name).context,
+    pem(name) {
+      const { cert, key } = pick(name);
+      return { cert, key };
+    },
+    onChange(listen) {
+      const own = () => listen();
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { connect, createServer, type TLSSocket } from "node:tls";
+import { systemClock } from "../kernel/index.ts";
+import type { TlsSource } from "../kernel/tls-source.ts";
+import { createHeldCertificates, makeSelfSigned, readPair } from "./index.ts";
+
+/** The certificate that a client is shown who asks for this name. */
+async function shownTo(t: TestContext, source: TlsSource, servername?: string): Promise<X509Certificate> {
+  const server = createServer({ ...source.pem(), SNICallback: (name, done) => done(null, source.context(name)) }, (socket) => socket.end());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(() => server.close());
+  const client: TLSSocket = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", rejectUnauthorized: false, ...(servername !== undefined && { servername }) });
+  await once(client, "secureConnect");
+  const shown = client.getPeerX509Certificate()!;
+  client.destroy();
+  return shown;
+}
+
+test("a certificate that signed itself is one that TLS takes, for its names", () => {
+  const pair = makeSelfSigned({ names: ["mx.example.com", "localhost"], clock: systemClock });
+  const leaf = new X509Certificate(pair.cert);
+  assert.deepEqual(pair.names, ["mx.example.com", "localhost"]);
+  assert.ok(leaf.checkHost("mx.example.com") !== undefined && leaf.verify(leaf.publicKey));
+  assert.ok(pair.notAfter - pair.notBefore > 3650 * 86_400_000);
+});
+
+test("a client is shown the certificate of the name it asks for, else the first", async (t) => {
+  const make = (...names: string[]) => makeSelfSigned({ names, clock: systemClock });
+  const [first, second, wild] = [make("a.example"), make("b.example"), make("*.wild.example")];
+  const source = createHeldCertificates(first);
+  source.hold([first, second, wild]);
+  const names = async (asked?: string) => (await shownTo(t, source, asked)).subjectAltName;
+  assert.equal(await names(), "DNS:a.example");
+  assert.equal(await names("b.example"), "DNS:b.example");
+  assert.equal(await names("B.Example"), "DNS:b.example");
+  assert.equal(await names("x.wild.example"), "DNS:*.wild.example");
+  assert.equal(await names("x.y.wild.example"), "DNS:a.example");
+  assert.equal(await names("elsewhere.example"), "DNS:a.example");
+});
+
+test("whoever listens hears of each change until it is enough", () => {
+  const pair = makeSelfSigned({ names: ["a.example"], clock: systemClock });
+  const source = createHeldCertificates(pair);
+  let heard = 0;
+  const enough = source.onChange(() => heard++);
+  source.hold([pair]);
+  enough();
+  source.hold([pair]);
+  assert.equal(heard, 1);
+});
+
+test("a key of another certificate is refused",  () => {
+  const [one, other] = ["a.example", "b.example"].map((name) => makeSelfSigned({ names: [name], clock: systemClock }));
+  assert.throws(() => readPair({ cert: one!.cert, key: other!.key }), /another certificate/);
+  assert.throws(() => readPair({ cert: "nothing", key: one!.key }));
+  assert.throws(() => readPair({ cert: one!.cert, key: "nothing" }));
+});

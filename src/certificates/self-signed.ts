@@ -1,0 +1,22 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { Clock } from "../kernel/index.ts";
+import { readPair, type Pair } from "./pair.ts";
+import { certificate } from "./x509/certificate.ts";
+import { pem } from "./x509/der.ts";
+
+export interface SelfSignedRequest {
+  /** Host names; the first is the subject. At least one. */
+  names: readonly string[];
+  days?: number;
+  clock: Pick<Clock, "now">;
+}
+
+const DAY = 86_400_000;
+
+/** A certificate that vouches for itself: enough to encrypt mail, where hardly anybody checks names, and for trying things out. */
+export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): Pair {
+  const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  // Clocks of other machines may be behind.
+  const der = certificate({ names, key, notBefore: clock.now() - DAY, notAfter: clock.now() + days * DAY });
+  return readPair({ cert: pem("CERTIFICATE", der), key: key.export({ type: "pkcs8", format: "pem" }) as string });
+}

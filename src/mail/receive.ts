@@ -3,10 +3,14 @@ import { domainOf, headerValues } from "../protocol/rfc5322/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { ForwardRules } from "./actions/forward.ts";
 import { createWorkerAction, type Handled } from "./actions/worker.ts";
+import type { Authenticator } from "./authenticate/authenticate.ts";
 import { mailErrors, refusalOf, replyOf } from "./errors.ts";
+import type { Forwarding } from "./forwarding/types.ts";
+import type { Held, Retry } from "./held/types.ts";
 import { readMessage, type Message } from "./messages/message.ts";
 import type { Spool } from "./messages/spool.ts";
-import type { Envelope, MailSource, Route, Settled, Trace, TraceEvent, Transport } from "./messages/types.ts";
+import type { Envelope, MailSource, Route, Settled, SmtpReply, Trace, TraceEvent, Transport } from "./messages/types.ts";
+import type { Returns } from "./returns/types.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
@@ -21,6 +25,14 @@ export interface ReceiverOptions {
   rules?: ForwardRules;
   /** More Received fields than this are a loop (RFC 5321 6.3). Default 100. */
   maxHops?: number;
+  /** Judges senders. Without it everybody is believed. */
+  authenticator?: Pick<Authenticator, "check" | "tagged">;
+  /** Sends on what goes on, signed and with a sender of ours. Without it messages go to the transport as they are. */
+  forwarding?: Forwarding;
+  /** Takes what comes back. Without it no address is a return path. */
+  returns?: Pick<Returns, "isReturnPath" | "check" | "take" | "bounce">;
+  /** Keeps what only some recipients could have yet. Without it the sender keeps it, and comes again for all of them. */
+  held?: Pick<Held, "hold">;
 }
 
 export interface Receiver {
@@ -29,6 +41,13 @@ export interface Receiver {
    * resolves. Never rejects. The source is the receiver's from here on.
    */
   receive(envelope: Envelope, source: MailSource): Promise<Settled[]>;
+  /**
+   * What can be said of a recipient before the message is there (RFC 5321 3.3): undefined when it may come. Never rejects. `envelope` is what
+   * the session has said so far.
+   */
+  checkRecipient(rcpt: string, envelope: Envelope): Promise<SmtpReply | undefined>;
+  /** Tries recipients of a held message once more; what `held.start` takes. */
+  retry: Retry;
   /** Hands one message to one worker, past all routing, and tells everything it did. The source is the receiver's from here on. */
   dispatch(mail: { script: string; from: string; to: string; message: Message; keepReplies?: boolean }): Promise<Handled>;
 }
@@ -104,6 +123,19 @@ export function createReceiver({ runtime, route, transport, spool, trace, clock,
       } finally {
         void discardAfter(source, after, log);
       }
+    },
+
+    async checkRecipient(rcpt, envelope) {
+      try {
+        return (await route(rcpt, envelope)).kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
+      } catch (err) {
+        return replyOf(refusalOf(err));
+      }
+    },
+
+    async retry({ envelope, source }, recipients) {
+      const message = read(source);
+      return eachOf(recipients, AT_ONCE, async ({ rcpt }) => (await settleSafely(envelope, message, rcpt, ids.hex())).settled);
     },
 
     async dispatch({ script, from, to, message, keepReplies = false }) {

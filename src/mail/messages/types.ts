@@ -1,4 +1,7 @@
 import type { Readable } from "node:stream";
+import type { DsnEvent, MailRequest, RecipientRequest } from "../../protocol/dsn/index.ts";
+
+export type { DsnEvent };
 
 /** What the SMTP session said about a message, beside the message itself (RFC 5321 3.3). */
 export interface Envelope {
@@ -79,15 +82,8 @@ export interface Outbound {
   dsn?: DsnRequest;
 }
 
-/** The parameters of RFC 3461, decoded. `to` by recipient, as it stands in the envelope. */
-export interface DsnRequest {
-  ret?: "FULL" | "HDRS";
-  envid?: string;
-  to?: Record<string, { notify?: DsnEvent[]; orcpt?: string }>;
-}
-
-/** NEVER stands alone. */
-export type DsnEvent = "NEVER" | "SUCCESS" | "FAILURE" | "DELAY";
+/** What the sender wants to be told (RFC 3461). `to` by recipient, as it stands in the envelope. */
+export type DsnRequest = MailRequest & { to?: Record<string, RecipientRequest> };
 
 /** Takes a message off our hands: mx, smart host, or (in dev) a folder of .eml files. Resolves when the message is safe. */
 export interface Transport {

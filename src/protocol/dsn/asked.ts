@@ -7,11 +7,11 @@ import type { Action } from "./report.ts";
  */
 export function isTold(sender: string, action: Action, { notify }: RecipientRequest = {}, { delays = true } = {}): boolean {
   if (sender === "") return false;
-  if (action === "failed") return notify?.includes("failure") ?? true;
-  if (action === "delayed") return notify?.includes("delay") ?? delays;
-  return notify?.includes("success") ?? false;
+  if (action === "failed") return notify?.includes("FAILURE") ?? true;
+  if (action === "delayed") return notify?.includes("DELAY") ?? delays;
+  return notify?.includes("SUCCESS") ?? false;
 }
 
 /** How much of the message goes back (RFC 3461 4.3): all of it only when something failed, was asked for, and is no more than `maxBytes`. */
 export const returnedPart = (action: Action, { ret }: MailRequest, size: number, maxBytes: number): "full" | "headers" =>
-  action === "failed" && ret === "full" && size <= maxBytes ? "full" : "headers";
+  action === "failed" && ret === "FULL" && size <= maxBytes ? "full" : "headers";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { headerValue, readHeader } from "../rfc5322/index.ts";
 import { isTold, returnedPart } from "./asked.ts";
 import { MAX_BOUNCE_BYTES, readBounce } from "./bounce.ts";
-import { formatMailRequest, formatRecipientRequest, readMailRequest, readRecipientRequest, type RecipientRequest } from "./params.ts";
+import { formatMailRequest, formatRecipientRequest, readMailRequest, readRecipientRequest, type DsnEvent, type RecipientRequest } from "./params.ts";
 import { buildReport, type Action, type Report } from "./report.ts";
 import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "./xtext.ts";
 
@@ -88,27 +88,27 @@ test("RFC 3461 5.2, RFC 5321 4.5.5: who is told", () => {
   assert.equal(told(undefined, "delayed"), true);
   assert.equal(told(undefined, "delayed", false), false);
   assert.equal(told(undefined, "delivered"), false);
-  assert.equal(told([], "failed"), false);
-  assert.equal(told(["success"], "failed"), false);
-  assert.equal(told(["success"], "relayed"), true);
-  assert.equal(told(["delay"], "delayed", false), true);
-  for (const action of ["failed", "delayed", "delivered"] as const) assert.equal(isTold("", action, { notify: ["failure", "delay", "success"] }), false);
+  assert.equal(told(["NEVER"], "failed"), false);
+  assert.equal(told(["SUCCESS"], "failed"), false);
+  assert.equal(told(["SUCCESS"], "relayed"), true);
+  assert.equal(told(["DELAY"], "delayed", false), true);
+  for (const action of ["failed", "delayed", "delivered"] as const) assert.equal(isTold("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
 });
 
 test("RFC 3461 4.3: all of a message goes back only when that was asked for and it failed", () => {
-  assert.equal(returnedPart("failed", { ret: "full" }, 10, 10), "full");
-  assert.equal(returnedPart("failed", { ret: "full" }, 11, 10), "headers");
-  assert.equal(returnedPart("delayed", { ret: "full" }, 1, 10), "headers");
+  assert.equal(returnedPart("failed", { ret: "FULL" }, 10, 10), "full");
+  assert.equal(returnedPart("failed", { ret: "FULL" }, 11, 10), "headers");
+  assert.equal(returnedPart("delayed", { ret: "FULL" }, 1, 10), "headers");
   assert.equal(returnedPart("failed", {}, 1, 10), "headers");
 });
 
 test("what a client asks for goes on to the next server as it was", () => {
   const address = fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }).filter((text) => !/\p{Cc}|[\s\ud800-\udfff\\]/u.test(text));
-  const notify = fc.subarray(["success", "failure", "delay"] as const);
-  fc.assert(fc.property(notify, address, fc.constantFrom("rfc822", "utf-8"), fc.constantFrom("full", "headers"), fc.stringMatching(/^[\x20-\x7e]{1,30}$/), (wanted, text, type, ret, envelopeId) => {
-    const recipient = { notify: wanted, original: { type, address: text } };
+  const notify = fc.oneof(fc.constant<DsnEvent[]>(["NEVER"]), fc.subarray<DsnEvent>(["SUCCESS", "FAILURE", "DELAY"], { minLength: 1 }));
+  fc.assert(fc.property(notify, address, fc.constantFrom("rfc822", "utf-8"), fc.constantFrom("FULL", "HDRS"), fc.stringMatching(/^[\x20-\x7e]{1,30}$/), (wanted, text, type, ret, envid) => {
+    const recipient = { notify: wanted, orcpt: `${type};${text}` };
     assert.deepEqual(readRecipientRequest(formatRecipientRequest(recipient)), { ok: true, value: recipient });
-    const mail = { ret, envelopeId } as const;
+    const mail = { ret, envid } as const;
     assert.deepEqual(readMailRequest([...formatMailRequest(mail), "SIZE=5", "SMTPUTF8"]), { ok: true, value: mail });
   }));
 });
@@ -122,7 +122,7 @@ test("parameters that mean nothing are refused with the reason", () => {
   }
   assert.deepEqual(readRecipientRequest(["notify=delay,Failure,delay", "ORCPT=RFC822;bob+2Btag@example.net"]), {
     ok: true,
-    value: { notify: ["delay", "failure"], original: { type: "rfc822", address: "bob+tag@example.net" } },
+    value: { notify: ["DELAY", "FAILURE"], orcpt: "rfc822;bob+tag@example.net" },
   });
 });
 

@@ -2,21 +2,22 @@ import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "
 
 /** What a client may ask of delivery notifications with MAIL (RFC 3461 4.3, 4.4). */
 export interface MailRequest {
-  ret?: "full" | "headers";
-  /** ENVID, decoded. */
-  envelopeId?: string;
+  ret?: "FULL" | "HDRS";
+  /** Decoded. */
+  envid?: string;
 }
 
 /** What it may ask with RCPT (RFC 3461 4.1, 4.2). */
 export interface RecipientRequest {
-  /** Empty: NOTIFY=NEVER. Undefined: not said. */
-  notify?: Notice[];
-  /** The address the sender wrote, before anybody forwarded. */
-  original?: OriginalRecipient;
+  notify?: DsnEvent[];
+  /** The address the sender wrote, before anybody forwarded: its type in lower case, a semicolon, and the address, decoded. */
+  orcpt?: string;
 }
 
-export type Notice = "success" | "failure" | "delay";
+/** NEVER stands alone. */
+export type DsnEvent = "NEVER" | "SUCCESS" | "FAILURE" | "DELAY";
 
+/** An ORCPT, taken apart. */
 export interface OriginalRecipient {
   /** "rfc822", "utf-8", "x400" ... */
   type: string;
@@ -38,14 +39,14 @@ export function readMailRequest(params: readonly string[]): Reading<MailRequest>
   const { RET: ret, ENVID: envid } = found.value;
   const value: MailRequest = {};
   if (ret !== undefined) {
-    const asked = ({ FULL: "full", HDRS: "headers" } as const)[ret.toUpperCase()];
-    if (asked === undefined) return refused("RET is FULL or HDRS");
+    const asked = ret.toUpperCase();
+    if (asked !== "FULL" && asked !== "HDRS") return refused("RET is FULL or HDRS");
     value.ret = asked;
   }
   if (envid !== undefined) {
     const id = envid.length <= MAX_ENVID && envid !== "" ? decodeXtext(envid) : undefined;
     if (id === undefined) return refused(`ENVID is xtext of 1 to ${MAX_ENVID} characters`);
-    value.envelopeId = id;
+    value.envid = id;
   }
   return { ok: true, value };
 }
@@ -57,17 +58,23 @@ export function readRecipientRequest(params: readonly string[]): Reading<Recipie
   const { NOTIFY: notify, ORCPT: orcpt } = found.value;
   const value: RecipientRequest = {};
   if (notify !== undefined) {
-    const words = notify.toLowerCase().split(",");
-    const known = words.every((word) => word === "success" || word === "failure" || word === "delay");
-    if (words.join() !== "never" && !known) return refused("NOTIFY is NEVER, or some of SUCCESS, FAILURE, DELAY");
-    value.notify = known ? ([...new Set(words)] as Notice[]) : [];
+    const words = notify.toUpperCase().split(",");
+    const events = words.every((word) => word === "SUCCESS" || word === "FAILURE" || word === "DELAY");
+    if (words.join() !== "NEVER" && !events) return refused("NOTIFY is NEVER, or some of SUCCESS, FAILURE, DELAY");
+    value.notify = [...new Set(words)] as DsnEvent[];
   }
   if (orcpt !== undefined) {
     const original = orcpt.length <= MAX_ORCPT ? readOriginal(orcpt) : undefined;
     if (original === undefined) return refused("ORCPT is an address type, a semicolon and the address as xtext");
-    value.original = original;
+    value.orcpt = `${original.type};${original.address}`;
   }
   return { ok: true, value };
+}
+
+/** Takes an ORCPT of ours apart: what Original-Recipient of a report says. */
+export function originalRecipient(orcpt: string): OriginalRecipient | undefined {
+  const semicolon = orcpt.indexOf(";");
+  return semicolon < 1 || semicolon === orcpt.length - 1 ? undefined : { type: orcpt.slice(0, semicolon), address: orcpt.slice(semicolon + 1) };
 }
 
 function readOriginal(orcpt: string): OriginalRecipient | undefined {
@@ -80,13 +87,14 @@ function readOriginal(orcpt: string): OriginalRecipient | undefined {
 }
 
 /** The same wishes for the next server, which must have announced DSN. */
-export function formatMailRequest({ ret, envelopeId }: MailRequest): string[] {
-  return [...(ret === undefined ? [] : [`RET=${ret === "full" ? "FULL" : "HDRS"}`]), ...(envelopeId === undefined ? [] : [`ENVID=${encodeXtext(envelopeId)}`])];
+export function formatMailRequest({ ret, envid }: MailRequest): string[] {
+  return [...(ret === undefined ? [] : [`RET=${ret}`]), ...(envid === undefined ? [] : [`ENVID=${encodeXtext(envid)}`])];
 }
 
-export function formatRecipientRequest({ notify, original }: RecipientRequest): string[] {
+export function formatRecipientRequest({ notify, orcpt }: RecipientRequest): string[] {
+  const original = orcpt === undefined ? undefined : originalRecipient(orcpt);
   return [
-    ...(notify === undefined ? [] : [`NOTIFY=${notify.length === 0 ? "NEVER" : notify.map((word) => word.toUpperCase()).join(",")}`]),
+    ...(notify === undefined || notify.length === 0 ? [] : [`NOTIFY=${notify.join(",")}`]),
     ...(original === undefined ? [] : [`ORCPT=${original.type};${original.type === "utf-8" ? encodeUtf8Address(original.address) : encodeXtext(original.address)}`]),
   ];
 }

@@ -11,6 +11,8 @@ export type * from "./forwarding/types.ts";
 export type * from "./held/types.ts";
 export type * from "./returns/types.ts";
 export { createSmtpListener, DEFAULT_SMTP_LIMITS, type SmtpLimits, type SmtpListener, type SmtpListenerOptions } from "./inbound/listener.ts";
+export type * from "./inbound/types.ts";
+export type * from "./submission/types.ts";
 export { messageIds, readMessage, type Message } from "./messages/message.ts";
 export { createSpool, MAX_MESSAGE_BYTES, type Spool, type SpoolOptions } from "./messages/spool.ts";
 export { traceTo } from "./messages/trace.ts";

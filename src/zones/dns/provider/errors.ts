@@ -12,5 +12,6 @@ export const dnsErrors = defineErrors("dns", {
   badKey: { code: 9224, http: 502, message: "The DNS server {server} does not accept our key {key}: {reason}.", fix: "Name, algorithm and secret must be the same on both sides, and both clocks right to five minutes." },
   notServed: { code: 9225, http: 502, message: "The DNS server {server} is not in charge of {zone}: {reason}.", fix: "Give the primary server of the zone, or make the zone there." },
   refused: { code: 9226, http: 502, message: "The DNS server {server} refused the change of {zone}: {reason}.", fix: "Allow the key to change records of this zone: those types at those names." },
+  badResolver: { code: 9228, http: 400, message: "{server} is no resolver.", fix: "Name one as `address`, `address:port` or `[address]:port`." },
   badReply: { code: 9227, http: 502, message: "The DNS server {server} gave an answer that cannot be used: {reason}." },
 });

@@ -1,0 +1,36 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { WireAnswer } from "./message.ts";
+import type { LookupError } from "./failure.ts";
+
+export type Outcome = { answer: WireAnswer } | { failed: LookupError };
+
+/** Seconds. Of a negative answer also where no SOA says how long (RFC 2308 5); of a failure as RFC 9520 3.2 asks. */
+const [MAX_TTL, MAX_NEGATIVE, UNSAID_NEGATIVE, FAILURE] = [3600, 300, 30, 5];
+
+/** What was heard, for as long as it is to be believed; at most `max` answers, those asked for longest ago go first. */
+export function createAnswerCache({ clock, max = 10_000 }: { clock: Pick<Clock, "now">; max?: number }) {
+  const kept = new Map<string, { at: number; until: number; outcome: Outcome }>();
+  return {
+    get(key: string): Outcome | undefined {
+      const found = kept.get(key);
+      if (found === undefined || found.until <= clock.now()) return undefined;
+      kept.delete(key);
+      kept.set(key, found);
+      return found.outcome;
+    },
+    set(key: string, outcome: Outcome) {
+      kept.delete(key);
+      const seconds = secondsOf(outcome);
+      if (seconds <= 0) return;
+      if (kept.size >= max) kept.delete(kept.keys().next().value!);
+      kept.set(key, { at: clock.now(), until: clock.now() + 1000 * seconds, outcome });
+    },
+  };
+}
+
+function secondsOf(outcome: Outcome): number {
+  if ("failed" in outcome) return FAILURE;
+  const { records, negativeTtl } = outcome.answer;
+  if (records.length === 0) return Math.min(negativeTtl ?? UNSAID_NEGATIVE, MAX_NEGATIVE);
+  return Math.min(MAX_TTL, ...records.map(({ ttl }) => ttl));
+}

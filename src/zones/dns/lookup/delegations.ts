@@ -1,0 +1,68 @@
+import type { Clock } from "../../../kernel/index.ts";
+import { ancestors } from "../../../protocol/dns/index.ts";
+import type { ServedZone } from "../served.ts";
+import { isAbsence, LookupError } from "./failure.ts";
+
+export interface DelegationsOptions {
+  /** The name servers that the world knows for a name. Throws LookupError. */
+  nameServers(name: string): Promise<string[]>;
+  /** Whether anybody out there answers at all. */
+  heard(): boolean;
+  clock: Pick<Clock, "now">;
+}
+
+/** Top-level domains that nobody can register (RFC 2606, RFC 6761, RFC 8375, RFC 9476, and ICANN's resolution on .internal). */
+const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
+/** Second-level names that registries keep for themselves; see zones.ts. */
+const REGISTRY = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
+const [KNOWN_MS, FOREIGN_MS, UNKNOWN_MS] = [600_000, 60_000, 15_000];
+const MAX_KNOWN = 5000;
+
+/**
+ * Whether a zone is to be answered from our own tables. Anybody with an account can make a zone of any name: were it believed as it
+ * stands, mail of the name's real owner could be forged or drawn here. So it is ours when the world says so, or knows nothing of it: where
+ * it is delegated to our name servers, where neither it nor any domain above it is anybody's, and on a machine that reaches no resolver.
+ */
+export function createDelegations({ nameServers, heard, clock }: DelegationsOptions): (zone: ServedZone) => Promise<boolean> {
+  const known = new Map<string, { until: number; ours: Promise<boolean> }>();
+
+  async function look({ name, nameServers: own }: ServedZone): Promise<boolean> {
+    for (const domain of [name, ...ancestors(name)]) {
+      if (domain !== name && (!domain.includes(".") || REGISTRY.test(domain))) break;
+      try {
+        const told = await nameServers(domain);
+        return told.some((host) => own.includes(host));
+      } catch (err) {
+        if (!isAbsence(err)) throw err;
+      }
+    }
+    return true;
+  }
+
+  function keep(name: string, ours: Promise<boolean>, ms: number) {
+    known.delete(name);
+    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
+    known.set(name, { until: clock.now() + ms, ours });
+  }
+
+  return async (zone) => {
+    if (PRIVATE.test(zone.name)) return true;
+    const before = known.get(zone.name);
+    if (before !== undefined && before.until > clock.now()) return before.ours;
+    const looked = look(zone).then(
+      (ours) => {
+        keep(zone.name, looked, ours ? KNOWN_MS : FOREIGN_MS);
+        return ours;
+      },
+      async (err: unknown) => {
+        keep(zone.name, looked, UNKNOWN_MS);
+        if (before !== undefined) return before.ours;
+        if (heard()) throw new LookupError("ESERVFAIL", `nobody can tell now whose domain ${zone.name} is`, { cause: err });
+        return true;
+      },
+    );
+    keep(zone.name, looked, UNKNOWN_MS);
+    looked.catch(() => {});
+    return looked;
+  };
+}

@@ -1,0 +1,40 @@
+import type { Clock, Log } from "../../../kernel/index.ts";
+import { answerQuestion } from "../answer.ts";
+import { createCachedZones } from "../cached-zones.ts";
+import { createFlatten, type LookUpAddresses } from "../flatten.ts";
+import { createRespond } from "../respond.ts";
+import type { ServedZone, ServedZones } from "../served.ts";
+import { LookupError } from "./failure.ts";
+import { type Question, readAnswer, type WireAnswer, writeQuestion } from "./message.ts";
+
+export interface OwnAnswersOptions {
+  zones: ServedZones;
+  clock: Clock;
+  log: Log;
+  /** Whether the world is told about this zone by us; see createDelegations. */
+  ours(zone: ServedZone): Promise<boolean>;
+  lookUp: LookUpAddresses;
+}
+
+/** What our own DNS server would say, undefined where others are to be asked. Throws LookupError when it would fail. */
+export type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
+
+export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswersOptions): OwnAnswers {
+  const cached = createCachedZones(zones, clock);
+  const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
+  const respond = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
+
+  return async (question) => {
+    const zone = await cached.find(question.name);
+    if (zone === undefined || !(await ours(zone))) return undefined;
+    // By way of the octets: what a resolver would read of our server is what we read.
+    const message = writeQuestion(question, { edns: true });
+    const reply = await respond(message, "tcp");
+    const answer = reply && readAnswer(reply, question, message);
+    if (answer === undefined) throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own answer cannot be read`);
+    // What is delegated onwards is others' to answer.
+    if (answer.rcode === "REFUSED" || (!answer.authoritative && answer.records.length === 0 && answer.rcode === "NOERROR")) return undefined;
+    if (answer.rcode !== "NOERROR" && answer.rcode !== "NXDOMAIN") throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own server answered ${answer.rcode}`);
+    return answer;
+  };
+}

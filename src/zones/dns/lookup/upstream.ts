@@ -1,0 +1,94 @@
+import { isIP, isIPv6 } from "node:net";
+import { messageOf, type Clock } from "../../../kernel/index.ts";
+import { dnsErrors } from "../provider/errors.ts";
+import { type DnsEndpoint, exchange } from "../provider/exchange.ts";
+import { LookupError, type LookupCode } from "./failure.ts";
+import { type Question, readAnswer, type WireAnswer, writeQuestion } from "./message.ts";
+import { exchangeUdp } from "./udp.ts";
+
+export interface UpstreamOptions {
+  /** Recursive resolvers; the one that answered last is asked first. At most four. */
+  servers: readonly DnsEndpoint[];
+  clock: Pick<Clock, "now">;
+  /** How long one server has for one answer. Default 1200. */
+  attemptMs?: number;
+}
+
+/** The resolvers of the rest of the world. */
+export interface Upstream {
+  /** What one of them answered: NOERROR or NXDOMAIN. Throws LookupError. */
+  ask(question: Question, signal: AbortSignal): Promise<WireAnswer>;
+  /** Whether any of them has answered anything in the last five minutes. */
+  heard(): boolean;
+}
+
+const MAX_SERVERS = 4;
+const HEARD_MS = 300_000;
+/** Whoever says nothing is asked once more: datagrams get lost. */
+const ROUNDS = 2;
+const CODES: Record<string, LookupCode> = { REFUSED: "EREFUSED" };
+
+export function createUpstream({ servers: given, clock, attemptMs = 1200 }: UpstreamOptions): Upstream {
+  const servers = given.slice(0, MAX_SERVERS);
+  let heardAt = -Infinity;
+  let first = 0;
+
+  return {
+    heard: () => clock.now() - heardAt < HEARD_MS,
+    async ask(question, signal) {
+      const what = `${question.type} ${question.name}`;
+      let failure = new LookupError("ESERVFAIL", `${what}: there is no resolver to ask`);
+      const left = new Set(servers.map((_, index) => (first + index) % servers.length));
+      for (let round = 0; round < ROUNDS; round++) {
+        for (const index of left) {
+          if (signal.aborted) throw new LookupError("ETIMEOUT", `${what}: no answer in time`, { cause: failure });
+          try {
+            const answer = await askServer(servers[index]!, question, AbortSignal.any([signal, AbortSignal.timeout(attemptMs)]));
+            if (isUseful(answer)) {
+              [heardAt, first] = [clock.now(), index];
+              return answer;
+            }
+            // It has said what it knows: another may know more (a lame server, a failed check of DNSSEC).
+            left.delete(index);
+            failure = new LookupError(CODES[answer.rcode] ?? "ESERVFAIL", `${what}: ${shown(servers[index]!)} answered ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`);
+          } catch (err) {
+            const late = (err as Error).name === "TimeoutError" || signal.aborted;
+            if (!late) left.delete(index);
+            failure = new LookupError(late ? "ETIMEOUT" : "ESERVFAIL", `${what}: ${shown(servers[index]!)}: ${late ? "no answer in time" : messageOf(err)}`, { cause: err });
+          }
+        }
+      }
+      throw failure;
+    },
+  };
+}
+
+/** RFC 6891 6.2.2: old servers may not know EDNS. RFC 7766 5: what does not fit is asked for over TCP. */
+async function askServer(server: DnsEndpoint, question: Question, signal: AbortSignal): Promise<WireAnswer> {
+  const overUdp = (message: Buffer) => exchangeUdp(server, message, (reply) => readAnswer(reply, question, message), signal);
+  let message = writeQuestion(question, { edns: true });
+  let answer = await overUdp(message);
+  if (answer.rcode === "FORMERR" || answer.rcode === "NOTIMP" || answer.rcode === "BADVERS") {
+    message = writeQuestion(question, { edns: false });
+    answer = await overUdp(message);
+  }
+  if (!answer.truncated) return answer;
+  const whole = readAnswer(await exchange(server, message, signal), question, message);
+  if (whole === undefined) throw new Error("the answer over TCP is to another question");
+  return whole;
+}
+
+const isUseful = ({ rcode, records, authoritative, recursive, negativeTtl }: WireAnswer): boolean =>
+  rcode === "NXDOMAIN" || (rcode === "NOERROR" && (records.length > 0 || authoritative || recursive || negativeTtl !== undefined));
+
+const shown = ({ host, port }: DnsEndpoint) => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
+
+/** `address`, `address:port` or `[address]:port`. Throws badResolver. */
+export function readEndpoint(text: string): DnsEndpoint {
+  if (isIP(text)) return { host: text, port: 53 };
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain ?? "";
+  const number = Number(port ?? 53);
+  if (!isIP(host) || number < 1 || number > 65_535) throw dnsErrors.badResolver({ server: text });
+  return { host, port: number };
+}

@@ -25,6 +25,7 @@ export const commandErrors = defineErrors("cli", {
   storageUnnamed: { code: "E_STORAGE_UNNAMED", http: 400, message: "Which {what}?", fix: "Say it with {options}. Bindings of the configuration: {names}." },
   bindingUnknown: { code: "E_BINDING_UNKNOWN", http: 400, message: "The configuration binds no {what} as {binding}.", fix: "Bindings of the configuration: {names}." },
   bindingWithoutId: { code: "E_BINDING_WITHOUT_ID", http: 400, message: 'The binding {binding} has no "{field}" in the configuration.', fix: "Create one with `{command}`, and write its id there." },
+  zoneUnknown: { code: "E_ZONE_UNKNOWN", http: 404, message: "The account has no zone for {domain}.", fix: "`reelpost zone list` shows those there are, `reelpost zone create {domain}` adds it." },
   databaseUnknown: { code: "E_DATABASE_UNKNOWN", http: 404, message: "There is no D1 database {name}.", fix: "`reelpost d1 list` shows those there are, `reelpost d1 create {name}` makes it." },
   databaseUnbound: { code: "E_DATABASE_UNBOUND", http: 400, message: "The configuration has no D1 database {name}: where its migrations lie is not known.", fix: "Bind it under d1_databases." },
   databaseWorkFailed: { code: "E_DATABASE_WORK_FAILED", http: 500, message: "The server could not do it: {reason}", fix: "Correct the SQL, then try again." },

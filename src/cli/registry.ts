@@ -14,6 +14,21 @@ import { deploy } from "./commands/deploy.ts";
 import { deploymentsList } from "./commands/deployments/list.ts";
 import { deploymentsStatus } from "./commands/deployments/status.ts";
 import { dev } from "./commands/dev.ts";
+import { emailRoutingAddressesCreate } from "./commands/email/routing-addresses-create.ts";
+import { emailRoutingAddressesDelete } from "./commands/email/routing-addresses-delete.ts";
+import { emailRoutingAddressesGet } from "./commands/email/routing-addresses-get.ts";
+import { emailRoutingAddressesList } from "./commands/email/routing-addresses-list.ts";
+import { emailRoutingDisable } from "./commands/email/routing-disable.ts";
+import { emailRoutingDnsGet } from "./commands/email/routing-dns-get.ts";
+import { emailRoutingDnsUnlock } from "./commands/email/routing-dns-unlock.ts";
+import { emailRoutingEnable } from "./commands/email/routing-enable.ts";
+import { emailRoutingList } from "./commands/email/routing-list.ts";
+import { emailRoutingRulesCreate } from "./commands/email/routing-rules-create.ts";
+import { emailRoutingRulesDelete } from "./commands/email/routing-rules-delete.ts";
+import { emailRoutingRulesGet } from "./commands/email/routing-rules-get.ts";
+import { emailRoutingRulesList } from "./commands/email/routing-rules-list.ts";
+import { emailRoutingRulesUpdate } from "./commands/email/routing-rules-update.ts";
+import { emailRoutingSettings } from "./commands/email/routing-settings.ts";
 import { init } from "./commands/init.ts";
 import { kvBulkDelete } from "./commands/kv/bulk-delete.ts";
 import { kvBulkPut } from "./commands/kv/bulk-put.ts";
@@ -47,15 +62,25 @@ import { versionsList } from "./commands/versions/list.ts";
 import { versionsUpload } from "./commands/versions/upload.ts";
 import { versionsView } from "./commands/versions/view.ts";
 import { whoami } from "./commands/whoami.ts";
+import { zoneCreate } from "./commands/zone/create.ts";
+import { zoneDelete } from "./commands/zone/delete.ts";
+import { zoneExport } from "./commands/zone/export.ts";
+import { zoneList } from "./commands/zone/list.ts";
 
 const workers: readonly Command[] = [deploy, versionsList, versionsView, versionsUpload, deploymentsList, deploymentsStatus, rollback, tail, deleteWorker, secretPut, secretList, secretDelete, secretBulk];
 const kv: readonly Command[] = [kvNamespaceCreate, kvNamespaceList, kvNamespaceDelete, kvKeyPut, kvKeyGet, kvKeyList, kvKeyDelete, kvBulkPut, kvBulkDelete];
 const r2: readonly Command[] = [r2BucketCreate, r2BucketList, r2BucketDelete, r2ObjectPut, r2ObjectGet, r2ObjectDelete];
 const d1: readonly Command[] = [d1Create, d1List, d1Info, d1Delete, d1Execute, d1Export, d1MigrationsCreate, d1MigrationsList, d1MigrationsApply];
+const zones: readonly Command[] = [zoneCreate, zoneList, zoneDelete, zoneExport];
+const routing: readonly Command[] = [
+  emailRoutingList, emailRoutingSettings, emailRoutingEnable, emailRoutingDisable, emailRoutingDnsGet, emailRoutingDnsUnlock,
+  emailRoutingRulesList, emailRoutingRulesGet, emailRoutingRulesCreate, emailRoutingRulesUpdate, emailRoutingRulesDelete,
+  emailRoutingAddressesList, emailRoutingAddressesGet, emailRoutingAddressesCreate, emailRoutingAddressesDelete,
+];
 const identity: readonly Command[] = [login, logout, whoami, tokenCreate, tokenList, tokenRevoke];
 
 /** Every command, in the order help lists them. Parsing, help and completion are made from this list. */
-export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...identity, createCompletion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...identity, createCompletion(() => COMMANDS)];
 
 /** What the first words of longer names are about. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -65,5 +90,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   kv: "KV namespaces and their keys",
   r2: "R2 buckets and their objects",
   d1: "D1 databases and their migrations",
+  zone: "domains",
+  email: "mail of your domains",
   token: "API tokens",
 };

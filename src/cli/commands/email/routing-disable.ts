@@ -1,0 +1,18 @@
+import { defineCommand } from "../../command.ts";
+import { routingLines, type Settings } from "../../email/routing.ts";
+import { connectZone, nameIn, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+
+export const emailRoutingDisable = defineCommand({
+  name: "email routing disable",
+  summary: "route the mail of a domain no more",
+  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing disable example.com", "removes the records that enabling has made"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,19 @@
+import { defineCommand } from "../../command.ts";
+import { routingLines, type Settings } from "../../email/routing.ts";
+import { connectZone, nameIn, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+
+export const emailRoutingEnable = defineCommand({
+  name: "email routing enable",
+  summary: "route the mail of a domain, or of a name below it",
+  description: "An MX record of somebody else is never replaced: delete it first.",
+  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing enable example.com", "writes and locks its MX, SPF and DKIM records"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("POST", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,19 @@
+import { defineCommand } from "../../command.ts";
+import { readRule, rulePath } from "../../email/rule.ts";
+import { ruleLines } from "../../email/routing.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+
+export const emailRoutingRulesGet = defineCommand({
+  name: "email routing rules get",
+  summary: "show a rule",
+  arguments: [{ name: "domain", summary: "like example.com", required: true }, { name: "rule", summary: "its id, or catch-all", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing rules get example.com catch-all", "the rule for everything no other takes"]],
+  async run(values, [domain, rule], surroundings) {
+    const { api, path } = await connectZone(domain!, values, surroundings);
+    const found = await readRule(api, rulePath(path, rule!));
+    printResult(surroundings, found, (paint) => ruleLines(found, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,18 @@
+import { defineCommand } from "../../command.ts";
+import { routingLines, type Settings } from "../../email/routing.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+
+export const emailRoutingSettings = defineCommand({
+  name: "email routing settings",
+  summary: "show how the mail of a domain is routed",
+  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing settings example.com", "and whether its records are right"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const settings = await zone.api.result<Settings>("GET", `${zone.path}/email/routing`);
+    printResult(surroundings, settings, (paint) => routingLines(settings, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,22 @@
+import { confirm } from "../../ask.ts";
+import { defineCommand } from "../../command.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { commandErrors } from "../../errors.ts";
+import { printResult } from "../../print.ts";
+import { yesOption } from "../../shared-options.ts";
+
+export const zoneDelete = defineCommand({
+  name: "zone delete",
+  summary: "remove a domain with its records and rules",
+  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  options: { ...yesOption, ...zoneOptions },
+  examples: [["reelpost zone delete example.com", "its mail is refused from then on"]],
+  async run({ yes, ...values }, [domain], surroundings) {
+    const { api, path, zone, domain: given } = await connectZone(domain!, values, surroundings);
+    if (zone.name !== given) throw commandErrors.zoneUnknown({ domain: given });
+    await confirm(`Remove ${zone.name} with its records and rules?`, yes, surroundings);
+    await api.result("DELETE", path);
+    printResult(surroundings, { id: zone.id, deleted: true }, () => [`${zone.name} is removed`]);
+    return 0;
+  },
+});

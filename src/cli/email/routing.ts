@@ -1,0 +1,58 @@
+import type { Paint } from "../print.ts";
+import { facts, moment, table } from "../print.ts";
+
+/** What the API tells, as far as it is shown. */
+export interface Settings {
+  id: string;
+  name: string;
+  enabled: boolean;
+  status: string;
+  support_subaddress?: boolean;
+  modified?: string;
+  subdomains?: { name: string; enabled: boolean; status: string }[];
+}
+
+export interface Rule {
+  id: string;
+  name: string;
+  enabled: boolean;
+  priority: number;
+  matchers: { type: string; field?: string; value?: string }[];
+  actions: { type: string; value?: string[] }[];
+  source?: string;
+}
+
+export interface Address {
+  id: string;
+  email: string;
+  verified: string | null;
+  created: string;
+}
+
+export interface Needed {
+  type: string;
+  name: string;
+  content: string;
+  priority?: number;
+}
+
+export const routingLines = ({ name, id, enabled, status, support_subaddress: tags, subdomains = [] }: Settings, paint: Paint): string[] => [
+  ...facts([["domain", name], ["zone", id], ["enabled", yesNo(enabled)], ["status", status], ["subaddresses", tags === undefined ? undefined : yesNo(tags)]], paint),
+  ...(subdomains.length === 0 ? [] : ["", ...table(["subdomain", "enabled", "status"], subdomains.map((one) => [one.name, yesNo(one.enabled), one.status]), paint)]),
+];
+
+export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
+  table(["id", "for", "does", "enabled", "priority", "name"], rules.map((rule) => [rule.id, matchText(rule), actionText(rule), yesNo(rule.enabled), rule.priority, rule.name]), paint);
+
+export const ruleLines = (rule: Rule, paint: Paint): string[] =>
+  facts([["rule", rule.id], ["name", rule.name === "" ? undefined : rule.name], ["for", matchText(rule)], ["does", actionText(rule)], ["enabled", yesNo(rule.enabled)], ["priority", String(rule.priority)], ["source", rule.source]], paint);
+
+export const addressTable = (addresses: readonly Address[], paint: Paint): string[] =>
+  table(["id", "address", "verified", "made"], addresses.map(({ id, email, verified, created }) => [id, email, verified === null ? "no" : moment(verified), moment(created)]), paint);
+
+export const neededTable = (records: readonly Needed[], paint: Paint): string[] =>
+  table(["type", "name", "priority", "content"], records.map(({ type, name, priority, content }) => [type, name, priority, content]), paint);
+
+const matchText = ({ matchers: [matcher] }: Rule) => (matcher?.type === "all" ? "everything else" : matcher?.value ?? "");
+const actionText = ({ actions: [action] }: Rule) => (action === undefined ? "" : action.type === "drop" ? "drop" : `${action.type} to ${action.value?.join(", ") ?? ""}`);
+export const yesNo = (value: boolean) => (value ? "yes" : "no");

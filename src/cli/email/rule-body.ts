@@ -1,0 +1,55 @@
+import type { Options } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import type { Rule } from "./routing.ts";
+
+/** The catch-all rule has an address of its own in the API, and this word in the place of an id. */
+export const CATCH_ALL = "catch-all";
+
+export const ruleOptions = {
+  name: { type: "string", placeholder: "text", summary: "what people call the rule" },
+  enabled: { type: "string", placeholder: "true|false", choices: ["true", "false"], summary: "whether it is heeded", defaultText: "true" },
+  "match-type": { type: "string", placeholder: "type", choices: ["literal", "all"], summary: "how a recipient is compared", defaultText: "literal" },
+  "match-field": { type: "string", placeholder: "field", choices: ["to"], summary: "what is compared", defaultText: "to" },
+  "match-value": { type: "string", placeholder: "address", summary: "the address mail is for" },
+  "action-type": { type: "string", placeholder: "type", choices: ["forward", "drop", "worker"], summary: "what is done with its mail" },
+  "action-value": { type: "string", placeholder: "value", multiple: true, summary: "where to: a verified address, or a worker" },
+  priority: { type: "number", placeholder: "number", min: 0, summary: "rules with a lower one are looked at first" },
+} as const satisfies Options;
+
+export interface RuleValues {
+  name: string | undefined;
+  enabled: "true" | "false" | undefined;
+  "match-type": string | undefined;
+  "match-field": string | undefined;
+  "match-value": string | undefined;
+  "action-type": string | undefined;
+  "action-value": string[];
+  priority: number | undefined;
+}
+
+/** What is asked for, over what there is. */
+export function ruleBody(values: RuleValues, before?: Rule): Omit<Rule, "id" | "priority" | "source"> & { priority?: number } {
+  const priority = values.priority ?? before?.priority;
+  return {
+    name: values.name ?? before?.name ?? "",
+    enabled: values.enabled === undefined ? (before?.enabled ?? true) : values.enabled === "true",
+    matchers: matchers(values, before),
+    actions: actions(values, before),
+    ...(priority !== undefined && { priority }),
+  };
+}
+
+function matchers({ "match-type": type, "match-field": field = "to", "match-value": value }: RuleValues, before: Rule | undefined): Rule["matchers"] {
+  if (type === "all") return [{ type }];
+  if (value !== undefined) return [{ type: type ?? "literal", field, value }];
+  if (before !== undefined) return before.matchers;
+  throw commandErrors.badContent({ what: "--match-value", reason: "it is needed", fix: "Say which address the rule is for: --match-value user@example.com" });
+}
+
+function actions({ "action-type": type, "action-value": value }: RuleValues, before: Rule | undefined): Rule["actions"] {
+  if (type === undefined && before !== undefined) return value.length === 0 ? before.actions : [{ type: before.actions[0]!.type, value }];
+  if (type === "drop") return [{ type }];
+  if (type === undefined) throw commandErrors.badContent({ what: "--action-type", reason: "it is needed", fix: "Say what is done with the mail: --action-type forward, worker or drop" });
+  if (value.length === 0) throw commandErrors.badContent({ what: "--action-value", reason: `a rule that is to ${type} needs one`, fix: type === "worker" ? "Name the worker." : "Name the verified address." });
+  return [{ type, value }];
+}

@@ -1,0 +1,56 @@
+import { connect, type Connection } from "../api/connect.ts";
+import { collect, pagesOf } from "../api/lists.ts";
+import { at } from "../api/paths.ts";
+import type { Options, Surroundings } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { serverOptions } from "../shared-options.ts";
+
+/** Which server, and which of its zones where the name alone does not say it. */
+export const zoneOptions = {
+  "zone-id": { type: "string", placeholder: "id", summary: "the zone", defaultText: "the one the domain is in" },
+  ...serverOptions,
+} as const satisfies Options;
+
+export interface ZoneValues {
+  "zone-id": string | undefined;
+  url: string | undefined;
+  token: string | undefined;
+  account: string | undefined;
+}
+
+export interface Zone {
+  id: string;
+  name: string;
+  status: string;
+}
+
+export interface ZoneConnection extends Connection {
+  zone: Zone;
+  /** As it was given, in lower case and without a dot at its end. */
+  domain: string;
+  /** `/zones/<id>` */
+  path: string;
+}
+
+/** The zone a domain is in: its own, or that of the nearest name above it. */
+export async function connectZone(domain: string, { "zone-id": id, ...values }: ZoneValues, surroundings: Surroundings): Promise<ZoneConnection> {
+  const connection = await connect(values, surroundings);
+  const { api, account } = connection;
+  const name = domain.toLowerCase().replace(/\.$/, "");
+  const zone = id === undefined ? await zoneOf(name) : await api.result<Zone>("GET", at`/zones/${id}`);
+  return { ...connection, zone, domain: name, path: at`/zones/${zone.id}` };
+
+  async function zoneOf(text: string): Promise<Zone> {
+    const labels = text.split(".");
+    for (let first = 0; first < labels.length - 1; first++) {
+      const [found] = await api.result<Zone[]>("GET", "/zones", { query: { name: labels.slice(first).join("."), "account.id": account } });
+      if (found !== undefined) return found;
+    }
+    throw commandErrors.zoneUnknown({ domain: text });
+  }
+}
+
+export const zonesOf = ({ api, account }: Connection) => collect(pagesOf<Zone & { created_on: string; name_servers: string[] }>(api, "/zones", { query: { "account.id": account }, perPage: 50 }));
+
+/** `name` for a subdomain; nothing for the zone's own name. */
+export const nameIn = ({ zone, domain }: ZoneConnection): { name?: string } => (domain === zone.name ? {} : { name: domain });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import PostalMime from "postal-mime";
 import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
@@ -76,6 +77,6 @@ describe("the command line routes the mail of a domain: each step builds on the 
 
 async function linkInMail(data: string): Promise<string> {
   const names = (await readdir(join(data, "mail"), { recursive: true })).filter((name) => name.endsWith(".eml"));
-  const raw = await readFile(join(data, "mail", names[0]!), "utf8");
-  return /http\S+\/email\/verify\/\S+/.exec(raw)![0];
+  const { text } = await PostalMime.parse(await readFile(join(data, "mail", names[0]!)));
+  return /http\S+\/email\/verify\/\S+/.exec(text!)![0];
 }

@@ -74,8 +74,9 @@ export interface Outbound {
   inbound?: { id: string; rcpt?: string };
   /** The worker that asked for it. */
   script?: string;
-  /** Whose mail it is; left out for the platform's own. */
+  /** Whose mail it is, and of which zone; left out for the platform's own. */
   account?: string;
+  zone?: string;
   /** The envelope sender is who it seems to be (SPF, DKIM or a token of ours): it may be told of failures. Anything else is backscatter. */
   vouched?: true;
   /** What the sender wants to be told, for the next hop to know. */

@@ -36,6 +36,8 @@ async function work(folder: string, port: number, run: string): Promise<never> {
   const { service } = await openService(folder, port);
   async function take(lane: number): Promise<never> {
     for (let n = 0; ; n++) {
+      // Taking is far quicker than delivering: what waits is bounded, or the end of the test would be long.
+      if (n % 10 === 0) while ((await service.list({ state: "queued", limit: 100 })).items.length === 100) await new Promise((resolve) => void setTimeout(resolve, 5));
       const key = `${run}-${lane}-${n}`;
       const domain = `${"abc"[n % 3]}.example`;
       const to = n % 5 === 0 ? [`${key}@${domain}`, `no-${key}@${domain}`] : [`${key}@${domain}`];

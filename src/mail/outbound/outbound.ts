@@ -8,7 +8,6 @@ import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
 import { gather } from "./queue/gather.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
-import type { MessageRow, RecipientRow } from "./queue/migrations.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
@@ -99,7 +98,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const carrier = options.carrier ?? smtp;
   const claims = createClaimsTable(db);
   const table = createQueueTable(db);
-  const bodies = createBodies({ objects, maxBytes: limits.messageBytes });
+  const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
   const backoff = createBackoff(limits.backoffMs);
   const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE });
   const settle = createSettle({ table: claims, queue: table, bodies, clock, log, trace, backoff, keepMs: limits.keepMs, ...(options.onFailed && { onFailed: options.onFailed }) });
@@ -114,9 +113,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     return counted.waiting >= limits.waiting ? { waiting: counted.waiting, limit: limits.waiting } : undefined;
   }
 
-  const insert = gather<{ message: MessageRow; recipients: RecipientRow[] }>(
-    (rows) => table.insert(rows.map(({ message }) => message), rows.flatMap(({ recipients }) => recipients)), 100,
-  );
+  const insert = gather(table.insert, 100);
 
   function announce(destinations: string[]) {
     runner?.wake(destinations);

@@ -49,8 +49,9 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       for (const { rcpt, outcome, reply: said, host, tls } of results) {
         const step = outcome === "delivered" ? "delivered" : outcome === "permanent" ? "bounced" : "deferred";
         trace({
-          message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, rcpt,
-          detail: { ...said, messageId: mail.messageId, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
+          message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, rcpt: mail.inbound?.rcpt ?? rcpt,
+          ...(mail.account !== undefined && { account: mail.account }), ...(mail.zone !== undefined && { zone: mail.zone }),
+          detail: { ...said, messageId: mail.messageId, to: rcpt, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
         });
       }
       return results;

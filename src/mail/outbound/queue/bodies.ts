@@ -1,16 +1,24 @@
 import type { Readable } from "node:stream";
 import type { ObjectStore } from "../../../store/index.ts";
 import { watchFacts, type Facts } from "./facts.ts";
+import type { BodyPlace } from "./migrations.ts";
 
-/** The content of queued messages: one object each, under the day it came. */
+/** The content of queued messages: small ones beside their rows, large ones as one object each, under the day it came. */
 export interface Bodies {
-  /** On the disk when it resolves. */
-  put(message: BodyName, raw: Readable | Uint8Array): Promise<Facts>;
+  /** A small body is the caller's to write, together with the rows of its message. A large one is on the disk when it resolves. */
+  take(message: BodyName, raw: Readable | Uint8Array): Promise<{ facts: Facts; small: Uint8Array | undefined }>;
   /** Undefined when it is gone. */
-  open(message: BodyName): Promise<{ size: number; read(): Readable; bytes(): Promise<Buffer> } | undefined>;
+  open(message: BodyName & { place: BodyPlace | null }): Promise<OpenBody | undefined>;
+  /** Those in the object store. */
   delete(messages: BodyName[]): Promise<void>;
   /** Deletes what came before `day` ("2026-01-31") and has no message any more: a process died between the body and its row, or between the row and its body. */
   sweep(day: string, withBody: (ids: string[]) => Promise<Set<string>>): Promise<number>;
+}
+
+export interface OpenBody {
+  size: number;
+  read(): Readable | Uint8Array;
+  bytes(): Promise<Buffer>;
 }
 
 export interface BodyName {
@@ -19,18 +27,50 @@ export interface BodyName {
   createdAt: number;
 }
 
+export interface BodiesParts {
+  objects: ObjectStore;
+  /** A body that lies beside its row. */
+  small: (id: string) => Promise<Uint8Array | undefined>;
+  maxBytes: number;
+}
+
 /** The queue's own folder: what lies in it without a row is garbage. */
 const PREFIX = "mail/out/";
 const AT_ONCE = 500;
+/** Most mail is smaller. A row of that size costs its pages twice, once in the log and once in the file; a file costs a name and two more fsyncs. */
+export const SMALL_BODY_BYTES = 64 * 1024;
 
-export function createBodies({ objects, maxBytes }: { objects: ObjectStore; maxBytes: number }): Bodies {
+export function createBodies({ objects, small, maxBytes }: BodiesParts): Bodies {
+  const smallest = Math.min(SMALL_BODY_BYTES, maxBytes);
+
+  async function take(message: BodyName, raw: Readable | Uint8Array) {
+    const watch = watchFacts();
+    if (raw instanceof Uint8Array && raw.length <= smallest) {
+      watch.look(raw);
+      return { facts: watch.facts, small: raw };
+    }
+    const pieces = watch.passing(raw);
+    const begun: Uint8Array[] = [];
+    for (let size = 0; size <= smallest; ) {
+      const next = await pieces.next();
+      if (next.done) return { facts: watch.facts, small: Buffer.concat(begun) };
+      begun.push(next.value);
+      size += next.value.length;
+    }
+    await objects.put(keyOf(message), resumed(begun, pieces), { maxBytes });
+    return { facts: watch.facts, small: undefined };
+  }
+
   return {
-    async put(message, raw) {
-      const watch = watchFacts();
-      await objects.put(keyOf(message), watch.passing(raw), { maxBytes });
-      return watch.facts;
+    take,
+    async open(message) {
+      if (message.place === null) return undefined;
+      if (message.place === "objects") return objects.open(keyOf(message));
+      const body = await small(message.id);
+      if (body === undefined) return undefined;
+      const octets = Buffer.from(body.buffer, body.byteOffset, body.length);
+      return { size: octets.length, read: () => octets, bytes: async () => octets };
     },
-    open: (message) => objects.open(keyOf(message)),
     delete: (messages) => objects.delete(messages.map(keyOf)),
     async sweep(day, withBody) {
       let deleted = 0;
@@ -50,6 +90,11 @@ export function createBodies({ objects, maxBytes }: { objects: ObjectStore; maxB
       return deleted;
     },
   };
+}
+
+async function* resumed(begun: Uint8Array[], rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* begun;
+  yield* rest;
 }
 
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);

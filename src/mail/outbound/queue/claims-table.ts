@@ -17,6 +17,7 @@ const MANY = 500;
 export function createClaimsTable(db: Db) {
   const tables = db.tables<OutboundTables>();
   const ids = tables.selectFrom("outbound_recipients").select("id");
+  const ofMessage = tables.selectFrom("outbound_recipients").select("outbound_recipients.id").where("message_id", "=", sql.ref<string>("outbound_messages.id"));
 
   async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
     const { rows } = await db.write(
@@ -121,26 +122,22 @@ export function createClaimsTable(db: Db) {
     },
 
     /**
-     * Notes that a message is done, if it is. True when its body may go at once. Whoever settles the last recipient sees all others settled.
+     * Notes which of these messages are done. Returns those whose body may go at once. Whoever settles the last recipient sees all others settled.
      */
-    async finish(messageId: string, now: number, keep: { failed: number; delivered: number }): Promise<boolean> {
+    async finish(messageIds: string[], now: number, keep: { failed: number; delivered: number }): Promise<Pick<MessageRow, "id" | "created_at" | "body_in">[]> {
       const { rows } = await db.write(
         tables.updateTable("outbound_messages")
           .set((eb) => ({
             finished_at: now,
-            body_until: eb.case().when(eb.exists(ofMessage(messageId).where("state", "!=", "delivered"))).then(now + keep.failed).else(now + keep.delivered).end(),
+            body_until: eb.case().when(eb.exists(ofMessage.where("state", "!=", "delivered"))).then(now + keep.failed).else(now + keep.delivered).end(),
           }))
-          .where("id", "=", messageId).where("finished_at", "is", null)
-          .where((eb) => eb.not(eb.exists(ofMessage(messageId).where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
-          .returning("body_until"),
+          .where("id", "in", messageIds).where("finished_at", "is", null)
+          .where((eb) => eb.not(eb.exists(ofMessage.where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
+          .returning(["id", "created_at", "body_in", "body_until"]),
       );
-      return rows.length > 0 && rows[0]!.body_until! <= now;
+      return rows.filter((row) => row.body_until! <= now);
     },
   };
-
-  function ofMessage(messageId: string) {
-    return tables.selectFrom("outbound_recipients").select("id").where("message_id", "=", messageId);
-  }
 }
 
 /** A claim that died has been counted as an attempt. */

@@ -56,7 +56,7 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
   async function dropBodies() {
     await untilFewer(async () => {
       const gone = await queue.dropBodies(clock.now());
-      await bodies.delete(gone.map((row) => ({ id: row.id, createdAt: row.created_at })));
+      await bodies.delete(gone.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })));
       return gone.length;
     });
   }
@@ -67,7 +67,7 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
 
   async function sweepBodies() {
     const today = dayOf(clock.now() - 24 * HOUR);
-    const deleted = await bodies.sweep(today, async (ids) => new Set((await queue.messages(ids)).filter((row) => row.has_body === 1).map((row) => row.id)));
+    const deleted = await bodies.sweep(today, async (ids) => new Set((await queue.messages(ids)).filter((row) => row.body_in === "objects").map((row) => row.id)));
     if (deleted > 0) log.info({ deleted }, "outbound mail: bodies without a message were deleted");
   }
 

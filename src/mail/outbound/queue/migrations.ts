@@ -9,23 +9,31 @@ export const outboundMigrations: Migration[] = [
       await db.schema.createTable("outbound_messages")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("zone_id", "text")
         .addColumn("cause", "text", (column) => column.notNull())
         .addColumn("script", "text")
         .addColumn("inbound_id", "text")
+        .addColumn("inbound_rcpt", "text")
         .addColumn("header_id", "text", (column) => column.notNull())
         .addColumn("mail_from", "text", (column) => column.notNull())
+        .addColumn("vouched", "integer", (column) => column.notNull())
         .addColumn("size", "bigint", (column) => column.notNull())
         .addColumn("eight_bit", "integer", (column) => column.notNull())
         .addColumn("utf8_header", "integer", (column) => column.notNull())
         .addColumn("dsn", "text")
-        .addColumn("has_body", "integer", (column) => column.notNull())
+        .addColumn("body_in", "text")
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .addColumn("finished_at", "bigint")
         .addColumn("body_until", "bigint")
         .execute();
-      await sql`create index outbound_bodies on outbound_messages (body_until) where body_until is not null`.execute(db);
+      await sql`create index outbound_body_until on outbound_messages (body_until) where body_until is not null`.execute(db);
       await sql`create index outbound_finished on outbound_messages (finished_at) where finished_at is not null`.execute(db);
       await sql`create index outbound_unfinished on outbound_messages (created_at, id) where finished_at is null`.execute(db);
+
+      await db.schema.createTable("outbound_bodies")
+        .addColumn("message_id", key, (column) => column.primaryKey())
+        .addColumn("body", sql.raw(types.bytes), (column) => column.notNull())
+        .execute();
 
       await db.schema.createTable("outbound_recipients")
         .addColumn("id", key, (column) => column.primaryKey())
@@ -67,23 +75,37 @@ export interface MessageRow {
   id: string;
   /** "" is the platform itself. */
   account_id: string;
+  zone_id: string | null;
   cause: "forward" | "reply" | "send";
   script: string | null;
   inbound_id: string | null;
+  inbound_rcpt: string | null;
   /** Message-ID, with angle brackets. */
   header_id: string;
   mail_from: string;
+  /** 1: the sender is who it seems to be. */
+  vouched: number;
   size: number;
   eight_bit: number;
   utf8_header: number;
   /** JSON: ret and envid. */
   dsn: string | null;
-  has_body: number;
+  /** Where the body is; null: it is gone. */
+  body_in: BodyPlace | null;
   created_at: number;
   /** When the last recipient was done. */
   finished_at: number | null;
   /** From when on nobody needs the body any more. */
   body_until: number | null;
+}
+
+/** Small ones are rows, written in the same transaction as the message: no file to make, and one fsync for many. */
+export type BodyPlace = "table" | "objects";
+
+/** Apart from the messages, so that to update or list those never touches the pages a body lies on. */
+export interface BodyRow {
+  message_id: string;
+  body: Uint8Array;
 }
 
 export type RecipientState = "queued" | "delivering" | "deferred" | "delivered" | "failed" | "expired";
@@ -120,5 +142,6 @@ export interface RecipientRow {
 
 export interface OutboundTables {
   outbound_messages: MessageRow;
+  outbound_bodies: BodyRow;
   outbound_recipients: RecipientRow;
 }

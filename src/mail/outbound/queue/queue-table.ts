@@ -1,5 +1,6 @@
-import type { Db } from "../../../store/index.ts";
-import type { MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
+import type { Kysely } from "kysely";
+import { prepared, type Db } from "../../../store/index.ts";
+import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
 /** What people and the housekeeping ask of the queue's tables. */
 export type QueueTable = ReturnType<typeof createQueueTable>;
@@ -13,19 +14,46 @@ export interface ListFilter {
   limit: number;
 }
 
-/** Rows of one INSERT: PostgreSQL takes 65,535 parameters, SQLite 32,766; a recipient has 22. */
+/** A message as it comes into the queue; `body` where it is small. */
+export interface NewMessage {
+  message: MessageRow;
+  recipients: RecipientRow[];
+  body: Uint8Array | undefined;
+}
+
+/** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and a recipient has 22. */
 const ROWS_AT_ONCE = 1000;
 const MANY = 500;
 
 export function createQueueTable(db: Db) {
   const tables = db.tables<OutboundTables>();
 
+  const body = prepared((arg) => tables.selectFrom("outbound_bodies").select("body").where("message_id", "=", arg<string>("id")));
+  const insertOne = { outbound_messages: preparedInsert("outbound_messages"), outbound_bodies: preparedInsert("outbound_bodies"), outbound_recipients: preparedInsert("outbound_recipients") };
+
+  /** A row's columns are those of the first: every row of a table has them all. */
+  function preparedInsert(table: keyof OutboundTables) {
+    let query: ((values: Record<string, unknown>) => ReturnType<ReturnType<typeof prepared>>) | undefined;
+    return (row: MessageRow | RecipientRow | BodyRow) =>
+      (query ??= prepared((arg) => tables.insertInto(table).values(Object.fromEntries(Object.keys(row).map((column) => [column, arg(column)])) as never)))(row as never).compile();
+  }
+
+  /** To SQLite a row at a time costs no more, and its statement is always the same; to PostgreSQL each statement is a journey. */
+  async function insertAll(tx: Kysely<OutboundTables>, table: keyof OutboundTables, rows: (MessageRow | RecipientRow | BodyRow)[]): Promise<void> {
+    if (db.dialect === "sqlite") for (const row of rows) await tx.executeQuery(insertOne[table](row));
+    else for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) await tx.insertInto(table).values(rows.slice(at, at + ROWS_AT_ONCE) as never).execute();
+  }
+
   return {
-    insert: (messages: MessageRow[], recipients: RecipientRow[]): Promise<void> =>
+    /** All or none of them, in one commit. */
+    insert: (all: NewMessage[]): Promise<void> =>
       db.transaction<OutboundTables, void>(async (tx) => {
-        for (let at = 0; at < messages.length; at += ROWS_AT_ONCE) await tx.insertInto("outbound_messages").values(messages.slice(at, at + ROWS_AT_ONCE)).execute();
-        for (let at = 0; at < recipients.length; at += ROWS_AT_ONCE) await tx.insertInto("outbound_recipients").values(recipients.slice(at, at + ROWS_AT_ONCE)).execute();
+        await insertAll(tx, "outbound_messages", all.map(({ message }) => message));
+        await insertAll(tx, "outbound_bodies", all.flatMap(({ message, body: octets }) => (octets === undefined ? [] : [{ message_id: message.id, body: octets }])));
+        await insertAll(tx, "outbound_recipients", all.flatMap(({ recipients }) => recipients));
       }),
+
+    body: async (id: string): Promise<Uint8Array | undefined> => (await db.read(body({ id })))[0]?.body,
 
     /** Recipients that wait, counted up to `most`. */
     async waiting(most: number): Promise<number> {
@@ -54,7 +82,7 @@ export function createQueueTable(db: Db) {
     /** Everything of the message that has not arrived and is not under way is due now. Undefined when its body is gone; else the destinations. */
     resend: (id: string, now: number, expiresAt: number): Promise<string[] | undefined> =>
       db.transaction<OutboundTables, string[] | undefined>(async (tx) => {
-        const message = await tx.updateTable("outbound_messages").set({ finished_at: null, body_until: null }).where("id", "=", id).where("has_body", "=", 1).returning("id").executeTakeFirst();
+        const message = await tx.updateTable("outbound_messages").set({ finished_at: null, body_until: null }).where("id", "=", id).where("body_in", "is not", null).returning("id").executeTakeFirst();
         if (message === undefined) return undefined;
         const rows = await tx.updateTable("outbound_recipients")
           .set((eb) => ({ state: eb.case().when("reply_code", "is", null).then("queued" as const).else("deferred" as const).end(), next_try: now, expires_at: expiresAt, finished_at: null, tell_at: null }))
@@ -76,26 +104,30 @@ export function createQueueTable(db: Db) {
     async dropBodies(now: number): Promise<MessageRow[]> {
       const over = tables.selectFrom("outbound_messages").select("id").where("body_until", "<=", now).orderBy("body_until").limit(MANY);
       if ((await db.read(over)).length === 0) return [];
-      const { rows } = await db.write(
-        tables.updateTable("outbound_messages").set({ has_body: 0, body_until: null })
+      return db.transaction<OutboundTables, MessageRow[]>(async (tx) => {
+        const rows = await tx.selectFrom("outbound_messages").selectAll()
           .where("id", "in", over).where("body_until", "<=", now).where("finished_at", "is not", null)
           .where((eb) => eb.not(eb.exists(eb.selectFrom("outbound_recipients").select("outbound_recipients.id").whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
             .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
-          .returningAll(),
-      );
-      return rows;
+          .execute();
+        const ids = rows.map(({ id }) => id);
+        if (ids.length === 0) return [];
+        await tx.updateTable("outbound_messages").set({ body_in: null, body_until: null }).where("id", "in", ids).execute();
+        await tx.deleteFrom("outbound_bodies").where("message_id", "in", ids).execute();
+        return rows;
+      });
     },
 
-    /** The same for one that has just been done with. */
-    async dropBody(id: string): Promise<boolean> {
-      const { affected } = await db.write(tables.updateTable("outbound_messages").set({ has_body: 0, body_until: null }).where("id", "=", id).where("finished_at", "is not", null));
-      return affected === 1;
+    /** The same for those that have arrived everywhere. The body goes first: a process that dies in between leaves a row that dropBodies finds. */
+    async dropDelivered(ids: string[]): Promise<void> {
+      await db.write(tables.deleteFrom("outbound_bodies").where("message_id", "in", ids));
+      await db.write(tables.updateTable("outbound_messages").set({ body_in: null, body_until: null }).where("id", "in", ids).where("finished_at", "is not", null));
     },
 
     /** Forgets messages that were done before; returns how many. */
     async forget(before: number): Promise<number> {
       return db.transaction<OutboundTables, number>(async (tx) => {
-        const old = await tx.selectFrom("outbound_messages").select("id").where("finished_at", "<", before).where("has_body", "=", 0).orderBy("finished_at").limit(MANY).execute();
+        const old = await tx.selectFrom("outbound_messages").select("id").where("finished_at", "<", before).where("body_in", "is", null).orderBy("finished_at").limit(MANY).execute();
         if (old.length === 0) return 0;
         const ids = old.map(({ id }) => id);
         await tx.deleteFrom("outbound_recipients").where("message_id", "in", ids).execute();

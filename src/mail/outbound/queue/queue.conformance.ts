@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { UserError } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
-import { NOON, MINUTE, HOUR, DAY, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
+import type { OutboundTables } from "./migrations.ts";
+import { NOON, MINUTE, HOUR, DAY, controlledCarrier, until, largeMail, largeText, keysOf, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
 import type { Failure } from "./settle.ts";
 
 /** What every engine promises of messages in the outbound queue. */
@@ -12,23 +14,60 @@ export function queueConformance(engine: TestEngine): void {
 
   describe("a queued message", () => {
     test("is on the disk when it is taken, delivered, and then only remembered", async (t) => {
-      const { start, bodies, events } = await open(t);
+      const { start, bodies, events, objects } = await open(t);
       const { carrier, nth } = controlledCarrier();
       const service = await start(carrier);
-      const { id, refused } = await service.enqueue(mail(["b@there.example"], { account: "acc", script: "s", inbound: { id: "in" }, cause: "forward", dsn: { ret: "HDRS", envid: "e", to: { "b@there.example": { notify: ["FAILURE"], orcpt: "rfc822;o@x.example" } } } }));
+      const { id, refused } = await service.enqueue(mail(["b@there.example"], { account: "acc", zone: "zon", script: "s", inbound: { id: "in", rcpt: "first@here.example" }, vouched: true, cause: "forward", dsn: { ret: "HDRS", envid: "e", to: { "b@there.example": { notify: ["FAILURE"], orcpt: "rfc822;o@x.example" } } } }));
       assert.deepEqual(refused, []);
       assert.equal((await bodies()).length, 1);
+      assert.deepEqual(await keysOf(objects), [], "a small body is a row");
       const delivery = await nth(1);
       assert.deepEqual([delivery.domain, delivery.raw], ["there.example", "Subject: x\r\n\r\nhello\r\n"]);
       assert.deepEqual({ ...delivery.parcel, body: undefined }, { from: "a@here.example", to: [{ rcpt: "b@there.example", notify: ["FAILURE"], orcpt: "rfc822;o@x.example" }], body: undefined, ret: "HDRS", envid: "e" });
       assert.equal(await stateOf(service, id!), "delivering");
       delivery.end();
-      await until(async () => (await service.get(id!))!.message.finishedAt !== undefined && (await bodies()).length === 0);
+      await until(async () => !(await service.get(id!))!.message.hasBody && (await bodies()).length === 0);
       const found = (await service.get(id!))!;
-      assert.deepEqual([found.message.account, found.message.script, found.message.inbound, found.message.cause, found.message.hasBody], ["acc", "s", "in", "forward", false]);
+      assert.deepEqual([found.message.account, found.message.zone, found.message.script, found.message.inbound, found.message.vouched, found.message.cause, found.message.hasBody], ["acc", "zon", "s", { id: "in", rcpt: "first@here.example" }, true, "forward", false]);
       assert.deepEqual(found.recipients.map(({ state, attempts, reply, host }) => ({ state, attempts, reply, host })), [{ state: "delivered", attempts: 1, reply: { code: 250, enhanced: "2.0.0", text: "taken" }, host: "mx.there.example" }]);
-      assert.deepEqual(events.map(({ message, step, rcpt }) => `${message} ${step} ${rcpt}`), ["in queued b@there.example", "in delivered b@there.example"]);
+      assert.deepEqual(events.map(({ message, step, rcpt }) => `${message} ${step} ${rcpt}`), ["in queued first@here.example", "in delivered first@here.example"]);
+      for (const { account, zone, detail } of events) assert.deepEqual([account, zone, detail["outbound"], detail["to"]], ["acc", "zon", id, "b@there.example"]);
       assert.equal(events[1]!.detail["text"], "taken");
+    });
+
+    test("that is large is an object, whole in whatever pieces it came, and goes away like any other", async (t) => {
+      const { start, objects, bodies } = await open(t);
+      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end() });
+      const service = await start(carrier, { run: false });
+      const inPieces = () => Readable.from([Buffer.from(largeText.slice(0, 70)), Buffer.from(largeText.slice(70, -1)), Buffer.from(largeText.slice(-1))], { objectMode: false });
+      const shortPieces = () => Readable.from([Buffer.from("Subject: s\r\n"), Buffer.from("\r\nshort\r\n")], { objectMode: false });
+      const ids = [];
+      for (const raw of [inPieces, () => Buffer.from(largeText), shortPieces]) ids.push((await service.enqueue(mail([`b${ids.length}@there.example`], { raw }))).id!);
+      assert.equal((await keysOf(objects)).length, 2);
+      service.start();
+      for (const id of ids) await until(async () => (await service.get(id))!.message.finishedAt !== undefined && (await bodies()).length === 0);
+      assert.deepEqual(deliveries.map(({ raw }) => raw).sort(), [largeText, largeText, "Subject: s\r\n\r\nshort\r\n"].sort());
+    });
+
+    test("that breaks off while it comes in is not taken, and leaves nothing behind", async (t) => {
+      const { start, bodies } = await open(t);
+      const service = await start(controlledCarrier().carrier, { run: false });
+      async function* broken(text: string) {
+        yield Buffer.from(text);
+        throw new Error("gone");
+      }
+      for (const text of ["Subject: x", largeText]) await assert.rejects(service.enqueue(mail(["b@there.example"], { raw: () => Readable.from(broken(text), { objectMode: false }) })), /gone/);
+      assert.deepEqual([(await bodies()).length, (await service.list({})).items], [0, []]);
+    });
+
+    test("of one moment share a commit", async (t) => {
+      const { start, db } = await open(t);
+      const service = await start(controlledCarrier().carrier, { run: false });
+      const all = await Promise.all(Array.from({ length: 250 }, (_, n) => service.enqueue(mail([`b${n}@there.example`, `c${n}@there.example`], { raw: () => Buffer.from(`Subject: ${n}\r\n\r\n`) }))));
+      assert.equal((await service.list({ limit: 1000 })).items.length, 500);
+      const rows = await db.tables<OutboundTables>().selectFrom("outbound_bodies").selectAll().execute();
+      const texts = new Map(rows.map(({ message_id, body }) => [message_id, Buffer.from(body).toString()]));
+      assert.deepEqual(all.map(({ id }) => texts.get(id!)), Array.from({ length: 250 }, (_, n) => `Subject: ${n}\r\n\r\n`));
     });
 
     test("goes to each domain in one transaction for all its recipients", async (t) => {
@@ -169,8 +208,8 @@ export function queueConformance(engine: TestEngine): void {
       const { start, objects } = await open(t);
       const full: ObjectStore = { ...objects, put: () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" })) };
       const service = await start(controlledCarrier().carrier, { objects: full });
-      await assert.rejects(service.enqueue(mail(["b@there.example"])));
-      assert.deepEqual((await service.queue.deliver(mail(["b@there.example"]))).map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]), [[true, 452, "4.3.1"]]);
+      await assert.rejects(service.enqueue(largeMail(["b@there.example"])));
+      assert.deepEqual((await service.queue.deliver(largeMail(["b@there.example"]))).map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]), [[true, 452, "4.3.1"]]);
       assert.deepEqual((await service.list({})).items, []);
     });
 
@@ -209,7 +248,7 @@ export function queueConformance(engine: TestEngine): void {
     test("deletes bodies that lost their message, and no others", async (t) => {
       const { start, objects, clock, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
-      await service.enqueue(mail(["b@there.example"]));
+      await service.enqueue(largeMail(["b@there.example"]));
       await objects.put("mail/out/2025-12-01/0123456789abcdef0123456789abcdef.eml", Buffer.from("orphan"));
       await objects.put("mail/2025-12-01/of-others.eml", Buffer.from("not ours"));
       assert.equal((await bodies()).length, 3);
@@ -221,7 +260,7 @@ export function queueConformance(engine: TestEngine): void {
     test("a body that is gone is a failure that is told, not a message that waits for ever", async (t) => {
       const { start, objects, failures, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
-      const { id } = await service.enqueue(mail(["b@there.example"]));
+      const { id } = await service.enqueue(largeMail(["b@there.example"]));
       await objects.delete(await bodies());
       service.start();
       await until(() => failures.length === 1);

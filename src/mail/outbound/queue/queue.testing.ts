@@ -7,9 +7,10 @@ import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { openFsObjects, type ObjectStore } from "../../../store/index.ts";
 import type { Outbound, TraceEvent } from "../../messages/types.ts";
+import { SMALL_BODY_BYTES } from "./bodies.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
 import type { Carried, Carrier, Parcel, Result } from "../types.ts";
-import { outboundMigrations } from "./migrations.ts";
+import { outboundMigrations, type OutboundTables } from "./migrations.ts";
 import type { Failure } from "./settle.ts";
 
 export const NOON = Date.UTC(2026, 0, 1, 12);
@@ -95,12 +96,17 @@ export const openOn = (engine: TestEngine) =>
       if (run) service.start();
       return service;
     };
-    return { db, objects, clock, events, failures, start, bodies: () => keysOf(objects) };
+    const smallBodies = async () => (await db.tables<OutboundTables>().selectFrom("outbound_bodies").select("message_id").execute()).map(({ message_id }) => message_id);
+    return { db, objects, clock, events, failures, start, bodies: async () => [...(await keysOf(objects)), ...(await smallBodies())] };
   };
+
+/** One that becomes an object instead of a row. */
+export const largeText = `Subject: large\r\n\r\n${"line after line\r\n".repeat(SMALL_BODY_BYTES / 16)}`;
+export const largeMail = (to: string[], more: Partial<Outbound> = {}): Outbound => mail(to, { raw: () => Buffer.from(largeText), ...more });
 
 export const stateOf = async (service: { get(id: string): Promise<{ recipients: { state: string }[] } | undefined> }, id: string) => (await service.get(id))?.recipients.map(({ state }) => state).sort().join(",");
 
-async function keysOf(objects: ObjectStore): Promise<string[]> {
+export async function keysOf(objects: ObjectStore): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of objects.list("mail/")) keys.push(key);
   return keys;

@@ -1,12 +1,12 @@
 import type { Clock, Ids } from "../../../kernel/index.ts";
 import { isStoreError } from "../../../store/index.ts";
 import { mailErrors } from "../../errors.ts";
-import type { Outbound, SmtpReply, Trace } from "../../messages/types.ts";
+import type { Outbound, SmtpReply, Trace, TraceEvent } from "../../messages/types.ts";
 import { destined, senderOf } from "../addresses.ts";
 import type { Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { MessageRow, RecipientRow, RecipientState } from "./migrations.ts";
-import type { QueueTable } from "./queue-table.ts";
+import type { NewMessage, QueueTable } from "./queue-table.ts";
 
 /** One recipient of a queued message, as people see it. */
 export interface QueuedRecipient {
@@ -25,12 +25,15 @@ export interface QueuedRecipient {
 export interface QueuedMessage {
   id: string;
   account: string | undefined;
+  zone: string | undefined;
   cause: Outbound["cause"];
   from: string;
   /** Message-ID, with angle brackets. */
   messageId: string;
   script: string | undefined;
-  inbound: string | undefined;
+  inbound: { id: string; rcpt: string | undefined } | undefined;
+  /** The envelope sender is who it seems to be: it may be told of failures. */
+  vouched: boolean;
   size: number;
   /** Whether it can be sent again. */
   hasBody: boolean;
@@ -70,7 +73,7 @@ export interface QueueParts {
   /** Notes a message whose last recipient may be done. */
   finished: (messageId: string) => Promise<void>;
   isFull: () => Promise<{ waiting: number; limit: number } | undefined>;
-  insert: (rows: { message: MessageRow; recipients: RecipientRow[] }) => Promise<void>;
+  insert: (rows: NewMessage) => Promise<void>;
   lifetimeMs: number;
   /** Milliseconds to wait after attempt n, from 1. */
   backoff: (attempt: number) => number;
@@ -80,6 +83,8 @@ const MAX_PAGE = 1000;
 
 export function createQueue(parts: QueueParts): Queue {
   const { table, bodies, clock, ids, trace, announce } = parts;
+  /** By the time they came: rows of one moment are neighbours in every index, which is what a commit has to write. */
+  const nextId = (now: number) => now.toString(16).padStart(12, "0") + ids.hex().slice(12);
 
   async function enqueue(mail: Outbound, { replies }: { replies?: ReadonlyMap<string, Result> } = {}): Promise<Queued> {
     const { good, bad } = destined(mail);
@@ -89,32 +94,33 @@ export function createQueue(parts: QueueParts): Queue {
     const full = await parts.isFull();
     if (full !== undefined) throw mailErrors.queueFull({ ...full });
     const now = clock.now();
-    const id = ids.hex();
-    const facts = await bodies.put({ id, createdAt: now }, mail.raw());
+    const id = nextId(now);
+    const { facts, small } = await bodies.take({ id, createdAt: now }, mail.raw());
     const message: MessageRow = {
-      id, account_id: mail.account ?? "", cause: mail.cause, script: mail.script ?? null, inbound_id: mail.inbound?.id ?? null, header_id: mail.messageId, mail_from: from,
+      id, account_id: mail.account ?? "", zone_id: mail.zone ?? null, cause: mail.cause, script: mail.script ?? null,
+      inbound_id: mail.inbound?.id ?? null, inbound_rcpt: mail.inbound?.rcpt ?? null, header_id: mail.messageId, mail_from: from, vouched: Number(mail.vouched ?? false),
       size: facts.size, eight_bit: Number(facts.eightBit), utf8_header: Number(facts.utf8Header),
       dsn: mail.dsn === undefined ? null : JSON.stringify({ ret: mail.dsn.ret, envid: mail.dsn.envid }),
-      has_body: 1, created_at: now, finished_at: null, body_until: null,
+      body_in: small === undefined ? "objects" : "table", created_at: now, finished_at: null, body_until: null,
     };
     const shared = Map.groupBy(good, ({ domain }) => parts.destinationOf(domain));
     const recipients = good.map(({ rcpt, domain, notify, orcpt }): RecipientRow => {
       const before = replies?.get(rcpt);
       return {
-        id: ids.hex(), message_id: id, account_id: message.account_id, rcpt, domain, destination: parts.destinationOf(domain), siblings: shared.get(parts.destinationOf(domain))!.length - 1, notify: notify?.join(",") ?? null, orcpt: orcpt ?? null,
+        id: nextId(now), message_id: id, account_id: message.account_id, rcpt, domain, destination: parts.destinationOf(domain), siblings: shared.get(parts.destinationOf(domain))!.length - 1, notify: notify?.join(",") ?? null, orcpt: orcpt ?? null,
         state: before === undefined ? "queued" : "deferred", attempts: before === undefined ? 0 : 1, next_try: before === undefined ? now : now + parts.backoff(1), token: null, lease_until: null,
         reply_code: before?.reply.code ?? null, reply_enhanced: before?.reply.enhanced ?? null, reply_text: before?.reply.text ?? null, host: before?.host ?? null,
         tell_at: null, created_at: now, expires_at: now + parts.lifetimeMs, finished_at: null,
       };
     });
     try {
-      await parts.insert({ message, recipients });
+      await parts.insert({ message, recipients, body: small });
     } catch (err) {
       // Of a database that went away nobody knows whether it kept the rows; a body without rows is found by the housekeeping.
-      if (!isStoreError(err, "unreachable")) await bodies.delete([{ id, createdAt: now }]).catch(() => {});
+      if (small === undefined && !isStoreError(err, "unreachable")) await bodies.delete([{ id, createdAt: now }]).catch(() => {});
       throw err;
     }
-    for (const { rcpt } of recipients) trace({ message: mail.inbound?.id ?? id, at: new Date(now), step: "queued", rcpt, detail: { outbound: id, messageId: mail.messageId, cause: mail.cause } });
+    for (const { rcpt } of recipients) trace({ ...tracedAs(message, rcpt), at: new Date(now), step: "queued", detail: { ...tracedDetail(message, rcpt), cause: mail.cause } });
     announce([...new Set(recipients.map(({ destination }) => destination))]);
     return { id, refused: bad };
   }
@@ -146,7 +152,7 @@ export function createQueue(parts: QueueParts): Queue {
       if (found === undefined) throw mailErrors.outboundNotFound({ id });
       const reply = { code: 554, enhanced: "5.0.0", text: "Given up by the operator before it was delivered" };
       const rows = await table.cancel(id, clock.now(), reply);
-      for (const { rcpt } of rows) trace({ message: found.message.inbound_id ?? id, at: new Date(clock.now()), step: "bounced", rcpt, detail: { outbound: id, ...reply, canceled: true } });
+      for (const { rcpt } of rows) trace({ ...tracedAs(found.message, rcpt), at: new Date(clock.now()), step: "bounced", detail: { ...tracedDetail(found.message, rcpt), ...reply, canceled: true } });
       await parts.finished(id);
       return rows.map(({ rcpt }) => rcpt);
     },
@@ -158,11 +164,18 @@ const showRecipient = (row: RecipientRow): QueuedRecipient => ({
 });
 
 export const showMessage = (row: MessageRow): QueuedMessage => ({
-  id: row.id, account: row.account_id || undefined, cause: row.cause, from: row.mail_from, messageId: row.header_id, script: row.script ?? undefined, inbound: row.inbound_id ?? undefined,
-  size: row.size, hasBody: row.has_body === 1, createdAt: new Date(row.created_at), finishedAt: dateOf(row.finished_at),
+  id: row.id, account: row.account_id || undefined, zone: row.zone_id ?? undefined, cause: row.cause, from: row.mail_from, messageId: row.header_id, script: row.script ?? undefined, inbound: row.inbound_id === null ? undefined : { id: row.inbound_id, rcpt: row.inbound_rcpt ?? undefined }, vouched: row.vouched === 1,
+  size: row.size, hasBody: row.body_in !== null, createdAt: new Date(row.created_at), finishedAt: dateOf(row.finished_at),
 });
 
 export const replyOfRow = ({ reply_code, reply_enhanced, reply_text }: RecipientRow): SmtpReply | undefined =>
   reply_code === null ? undefined : { code: reply_code, enhanced: reply_enhanced ?? "", text: reply_text ?? "" };
+
+/** Every step of a message that passes through is told under the inbound message and the recipient it came for. */
+export const tracedAs = (message: MessageRow, rcpt: string): Pick<TraceEvent, "message" | "account" | "zone" | "rcpt"> => ({
+  message: message.inbound_id ?? message.id, rcpt: message.inbound_rcpt ?? rcpt, ...(message.account_id !== "" && { account: message.account_id }), ...(message.zone_id !== null && { zone: message.zone_id }),
+});
+
+export const tracedDetail = (message: MessageRow, to: string) => ({ outbound: message.id, messageId: message.header_id, to });
 
 const dateOf = (at: number | null) => (at === null ? undefined : new Date(at));

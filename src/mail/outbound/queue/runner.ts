@@ -196,7 +196,7 @@ export function startRunner(parts: RunnerParts): Runner {
   }
 
   async function bodyOf(message: MessageRow): Promise<Body | undefined> {
-    const handle = await bodies.open({ id: message.id, createdAt: message.created_at });
+    const handle = await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in });
     if (handle === undefined) return undefined;
     const facts = { size: message.size, eightBit: message.eight_bit === 1, utf8Header: message.utf8_header === 1 };
     if (handle.size > IN_MEMORY) return { ...facts, open: () => handle.read() };

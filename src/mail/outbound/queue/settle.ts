@@ -3,9 +3,10 @@ import type { DsnEvent, DsnRequest, SmtpReply, Trace, TraceEvent } from "../../m
 import type { Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
+import { gather } from "./gather.ts";
 import type { Held } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
-import { replyOfRow, showMessage, type QueuedMessage } from "./queue.ts";
+import { replyOfRow, showMessage, tracedAs, tracedDetail, type QueuedMessage } from "./queue.ts";
 import type { QueueTable } from "./queue-table.ts";
 
 /** Recipients of one message that will not get it. */
@@ -44,13 +45,14 @@ export interface SettleParts {
 /** How long whoever tells of a failure has for it before somebody else does. */
 const TELLING_MS = 5 * 60_000;
 const INSIST_MS = 1000;
+const FINISHED_AT_ONCE = 200;
 
 export type Settle = ReturnType<typeof createSettle>;
 
 /** Writes down how recipients fared, and sees to what follows from it. */
 export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleParts) {
   function say(message: MessageRow, step: TraceEvent["step"], row: RecipientRow, reply: SmtpReply, detail: Record<string, unknown>) {
-    trace({ message: message.inbound_id ?? message.id, at: new Date(clock.now()), step, rcpt: row.rcpt, detail: { outbound: message.id, messageId: message.header_id, ...reply, ...detail } });
+    trace({ ...tracedAs(message, row.rcpt), at: new Date(clock.now()), step, detail: { ...tracedDetail(message, row.rcpt), ...reply, ...detail } });
   }
 
   function valuesOf(row: RecipientRow, { outcome, reply, host }: Result, now: number, wait: (attempts: number) => number): Partial<RecipientRow> {
@@ -129,15 +131,20 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
         ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }), ...(row.orcpt !== null && { orcpt: row.orcpt }),
       })),
       dsn: message.dsn === null ? {} : (JSON.parse(message.dsn) as Failure["dsn"]),
-      open: async () => (await bodies.open({ id: message.id, createdAt: message.created_at }))?.bytes(),
+      open: async () => (await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in }))?.bytes(),
     };
   }
 
+  const finishSoon = gather<string>(async (messageIds) => {
+    const over = await table.finish([...new Set(messageIds)], clock.now(), keepMs);
+    if (over.length === 0) return;
+    await queue.dropDelivered(over.map(({ id }) => id));
+    await bodies.delete(over.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })));
+  }, FINISHED_AT_ONCE);
+
   async function finish(messageId: string): Promise<void> {
     try {
-      if (!(await table.finish(messageId, clock.now(), keepMs))) return;
-      const [message] = await queue.messages([messageId]);
-      if (message !== undefined && (await queue.dropBody(messageId))) await bodies.delete([{ id: messageId, createdAt: message.created_at }]);
+      await finishSoon(messageId);
     } catch (err) {
       // The housekeeping finds it.
       log.warn({ err, outbound: messageId }, "outbound mail: the end of a message could not be noted yet");

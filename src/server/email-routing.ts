@@ -1,5 +1,5 @@
 import type { Settings } from "../kernel/settings.ts";
-import { createEmailRouting, createVerificationMail, type EmailRouting, type Route, type Transport } from "../mail/index.ts";
+import { createEmailRouting, createVerificationMail, type EmailRouting, type RecordVerifier, type Route, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { Platform } from "./platform.ts";
@@ -13,12 +13,14 @@ export interface EmailRoutingParts {
   transport: Transport;
   /** How people reach this server, once it listens. */
   baseUrl(): string;
+  /** What the world sees of the records. */
+  verifier: RecordVerifier;
 }
 
 /** Rules and addresses of the domains mail is routed for. */
-export function composeEmailRouting({ store: { db, events }, platform: { zones, scripts }, secrets, settings: { email }, transport, baseUrl }: EmailRoutingParts, { clock, ids, log, lifecycle }: Basics): EmailRouting {
+export function composeEmailRouting({ store: { db, events }, platform: { zones, scripts }, secrets, settings: { email }, transport, baseUrl, verifier }: EmailRoutingParts, { clock, ids, log, lifecycle }: Basics): EmailRouting {
   const routing = createEmailRouting({
-    db, events, zones, scripts, secrets, clock, ids, log,
+    db, events, zones, scripts, secrets, clock, ids, log, verifier,
     addresses: {
       link: (token) => `${baseUrl()}/email/verify/${token}`,
       sendVerification: createVerificationMail({ transport, clock, ids, from: email.from }),

@@ -6,6 +6,7 @@ import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { composeEmailRouting, routeOf } from "./email-routing.ts";
+import type { ServeDns } from "./dns.ts";
 import type { Platform } from "./platform.ts";
 import type { ServeWorkers } from "./serve-workers.ts";
 
@@ -15,6 +16,7 @@ export interface ServeMailParts {
   settings: Settings;
   platform: Platform;
   workers: ServeWorkers;
+  dns: ServeDns;
   /** How people reach this server, once it listens. */
   baseUrl(): string;
 }
@@ -26,7 +28,7 @@ export interface ServeMail {
 }
 
 /** Everything mail is made of, in the order in which one part needs the other. */
-export function composeServeMail({ store, secrets, settings, platform, workers, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
+export function composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
   const { clock, ids, log, lifecycle } = basics;
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
@@ -40,7 +42,7 @@ export function composeServeMail({ store, secrets, settings, platform, workers, 
   });
   lifecycle.onStop("captured mail", () => transport.close());
 
-  const routing = composeEmailRouting({ store, platform, secrets, settings, transport, baseUrl }, basics);
+  const routing = composeEmailRouting({ store, platform, secrets, settings, transport, baseUrl, verifier: dns.watch }, basics);
   workers.sendMailWith(createSendEmail({ transport, spool, trace, clock, ids }));
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,

@@ -34,6 +34,7 @@ export interface ServeServer {
   /** What clients take as base URL; absent without the role. */
   readonly api: string | undefined;
   readonly smtp: { host: string; port: number } | undefined;
+  readonly dns: { host: string; port: number } | undefined;
   readonly dataDir: string;
   readonly roles: string[];
   /** The oldest account, and where its workers are: `http://<worker>.main.localhost:8787`. */

@@ -2,6 +2,7 @@ import { createClientAddress } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { checkTogether } from "./belongs-together.ts";
+import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
@@ -14,6 +15,7 @@ import { composeServeWorkers } from "./serve-workers.ts";
 export interface ServeRooms {
   platform: Platform;
   bindings: Bindings;
+  dns: ServeDns;
   mail: ServeMail;
   metrics: Metrics;
 }
@@ -29,8 +31,9 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const client = (request: Parameters<typeof address.ip>[0]) => ({ ip: address.ip(request) ?? "", scheme: address.scheme(request) });
   const workers = composeServeWorkers({ bindings, settings, client, ...(limits?.runtime && { limits: limits.runtime }) }, basics);
   const platform = composePlatform({ store, bindings, secrets, runtime: workers.runtime, settings, scheduled: roles.has("workers") }, basics);
-  const mail = composeServeMail({ store, secrets, settings, platform, workers, baseUrl }, basics);
   const metrics = meterWorkers(workers.runtime);
   lifecycle.onStop("metrics", () => metrics.close());
-  return { platform, bindings, mail, metrics };
+  const dns = composeDns({ settings, zones: platform.zones, metrics }, basics);
+  const mail = composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }, basics);
+  return { platform, bindings, dns, mail, metrics };
 }

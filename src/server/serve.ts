@@ -35,7 +35,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const rooms = await openRooms(settings, roles, urls.base, limits, basics);
     const { accounts, scripts, defaultAccount } = rooms.platform;
 
-    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host] : [])];
+    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host] : []), ...(roles.has("dns") ? [settings.dns.host] : [])];
     refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
     const made = token === "" ? first?.token : undefined;
@@ -50,11 +50,13 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const { url } = await http.listen({ ...httpAt, ...fdOf("http") });
     urls.listening = url;
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
+    const dns = roles.has("dns") ? await listenForDns() : undefined;
 
     return {
       url,
       api: roles.has("api") ? urls.api() : undefined,
       smtp,
+      dns,
       dataDir,
       roles: [...roles],
       account: account && { id: account.id, name: account.name },
@@ -64,6 +66,12 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       warnings: warnings.length === 0 ? [] : [formatProblems(warnings, { cwd })],
       close: () => lifecycle.stop(),
     };
+
+    async function listenForDns() {
+      const server = await rooms.dns.listen();
+      listeners.push(server);
+      return { host: server.host, port: server.port };
+    }
 
     async function listenForMail() {
       const { receiver, spool } = rooms.mail;

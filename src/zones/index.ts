@@ -29,4 +29,6 @@ export type { DnsChange, DnsProvider, ExclusiveSet, ProviderRecord, RecordSetNam
 export { createPowerDnsProvider, type PowerDnsOptions } from "./dns/provider/powerdns.ts";
 export { createRfc2136Provider, type Rfc2136Options } from "./dns/provider/rfc2136.ts";
 export { createResolver, LookupFailed, type RecordResolver, type ResolverOptions } from "./dns/verify/resolver.ts";
+export { createLookupResolver } from "./dns/verify/record-resolver.ts";
+export { createRecordWatch, type RecordWatch, type Wanted } from "./dns/verify/watch.ts";
 export { createVerifier, type Conflict, type RecordFinding, type RecordState, type Verification, type Verifier } from "./dns/verify/verifier.ts";

@@ -137,7 +137,7 @@ export async function servePlatform(t: Scope, { env = {}, ...options }: Partial<
     log: silentLog,
     checkAnswers: true,
     ...rest,
-    env: { REELPOST_DATA_DIR: dataDir, REELPOST_API_TOKEN: TOKEN, REELPOST_API_RATE_LIMIT: "0", REELPOST_HTTP_PORT: "0", REELPOST_SMTP_PORT: "0", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0", ...env },
+    env: { REELPOST_DATA_DIR: dataDir, REELPOST_API_TOKEN: TOKEN, REELPOST_API_RATE_LIMIT: "0", REELPOST_HTTP_PORT: "0", REELPOST_SMTP_PORT: "0", REELPOST_DNS_PORT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", REELPOST_SUBMISSION_PORT: "0", ...env },
   });
   t.after(() => server.close());
   return server;

@@ -58,7 +58,7 @@ export async function spawnServe(t: Scope, { dataDirectory, args = [], env = {},
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
     // The faithful default would make the tests wait for each other.
-    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0", ...(listening !== undefined && { LISTEN_FDS: "1" }), ...env },
+    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", REELPOST_DNS_PORT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", REELPOST_SUBMISSION_PORT: "0", ...(listening !== undefined && { LISTEN_FDS: "1" }), ...env },
   });
   const exited = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
   t.after(async () => {

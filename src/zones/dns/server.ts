@@ -1,11 +1,12 @@
 import type { Socket } from "node:dgram";
 import type { AddressInfo } from "node:net";
 import { type Clock, type Log, systemClock } from "../../kernel/index.ts";
+import { RCODE_NAMES } from "../../protocol/dns/index.ts";
 import { answerQuestion } from "./answer.ts";
 import { createCachedZones } from "./cached-zones.ts";
 import { createFlatten, type LookUpAddresses } from "./flatten.ts";
 import { createRateLimit, type RateLimit, type Verdict } from "./rate-limit.ts";
-import { createRespond } from "./respond.ts";
+import { createRespond, type Respond } from "./respond.ts";
 import type { ServedZones } from "./served.ts";
 import { listenTcp, type TcpBounds, type TcpListener } from "./tcp.ts";
 import { listenUdp } from "./udp.ts";
@@ -23,6 +24,8 @@ export interface DnsServerOptions {
   tcp?: TcpBounds;
   /** For a CNAME at a zone's own name that leads outside. */
   lookUp?: LookUpAddresses;
+  /** Told of every answer. */
+  onAnswer?(told: { over: "udp" | "tcp"; rcode: string }): void;
 }
 
 export interface DnsServer {
@@ -38,10 +41,15 @@ const ATTEMPTS = 10;
  * An authoritative name server: answers for the zones it is given, refuses everything else, and asks nobody for its clients.
  * RFC 1034, 1035, 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no transfers. Rejects when a port is taken.
  */
-export async function startDnsServer({ zones, log, clock = systemClock, hosts, port, rateLimit = DEFAULT_RATE, tcp, lookUp }: DnsServerOptions): Promise<DnsServer> {
+export async function startDnsServer({ zones, log, clock = systemClock, hosts, port, rateLimit = DEFAULT_RATE, tcp, lookUp, onAnswer }: DnsServerOptions): Promise<DnsServer> {
   const cached = createCachedZones(zones, clock);
   const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
-  const respond = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
+  const answer = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
+  const respond: Respond = onAnswer === undefined ? answer : async (message, over) => {
+    const reply = await answer(message, over);
+    if (reply !== undefined) onAnswer({ over, rcode: RCODE_NAMES[reply[3]! & 15] ?? "other" });
+    return reply;
+  };
   const limit: (address: string) => Verdict = rateLimit === null ? () => "answer" : createRateLimit(rateLimit, clock);
 
   for (let attempt = 1; ; attempt++) {

@@ -1,0 +1,57 @@
+import { getServers } from "node:dns";
+import type { Settings } from "../kernel/settings.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { RecordVerifier } from "../mail/index.ts";
+import { createLookupResolver, createLookups, createRecordWatch, isAbsence, type LookUpAddresses, type Lookups, readEndpoint, type RecordWatch, startDnsServer, type Zones } from "../zones/index.ts";
+import type { Basics } from "./compose.ts";
+
+export interface ServeDnsParts {
+  settings: Settings;
+  zones: Zones;
+  metrics: Metrics;
+}
+
+export interface ServeDns {
+  /** The one resolver of this process. Zones that we serve ourselves are answered from our own tables. */
+  lookups: Lookups;
+  /** What the world sees of records that should be there. */
+  watch: RecordWatch & RecordVerifier;
+  /** The authoritative server, for the role dns. Rejects when the port is taken. */
+  listen(): Promise<{ host: string; port: number; close(): Promise<void> }>;
+}
+
+/** What is asked of the DNS, and what answers for our zones. Throws badResolver. */
+export function composeDns({ settings: { dns }, zones, metrics }: ServeDnsParts, { clock, log, lifecycle }: Basics): ServeDns {
+  const lookedUp = metrics.counter("reelpost_dns_lookups_total", "Lookups that were not answered from memory, by what was found", ["type", "outcome", "own"]);
+  const answered = metrics.counter("reelpost_dns_answers_total", "Answers of the DNS server", ["over", "rcode"]);
+  const servers = (dns.resolvers.length > 0 ? dns.resolvers : getServers()).map(readEndpoint);
+  const byHand = new Set(dns.manual_zones.map((name) => name.toLowerCase().replace(/\.$/, "")));
+  const lookups = createLookups({
+    servers, clock, log,
+    own: { zones: zones.served, mayServe: ({ name }) => dns.provider === "embedded" && !byHand.has(name) },
+    onLookup: ({ type, outcome, own }) => lookedUp.inc({ type, outcome, own: String(own) }),
+  });
+  const watch = createRecordWatch({ resolvers: [createLookupResolver(lookups)], clock, log });
+  lifecycle.onStop("lookups", () => {
+    watch.close();
+    lookups.close();
+  });
+
+  return {
+    lookups,
+    watch,
+    async listen() {
+      const server = await startDnsServer({ zones: zones.served, log, clock, hosts: [dns.host], port: dns.port, lookUp: addressesBy(lookups), onAnswer: (told) => answered.inc(told) });
+      return { host: dns.host, port: server.port, close: server.close };
+    },
+  };
+}
+
+const addressesBy = (lookups: Lookups): LookUpAddresses => async (host, type) => {
+  try {
+    return (await lookups.query(host, type)).records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
+  } catch (err) {
+    if (isAbsence(err)) return [];
+    throw err;
+  }
+};

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { type Clock, type Log, messageOf } from "../../../kernel/index.ts";
+import { draftOf } from "../../records/change.ts";
+import type { RecordRequest } from "../../records/types.ts";
+import { keyOf } from "../provider/change.ts";
+import type { ProviderRecord } from "../provider/port.ts";
+import type { RecordResolver } from "./resolver.ts";
+import { createVerifier, type Verification } from "./verifier.ts";
+
+/** A record that should be there; its name is absolute. */
+export type Wanted = Pick<RecordRequest, "type" | "name" | "content" | "priority" | "ttl">;
+
+export interface RecordWatch {
+  /** Those of the records of a name that were not seen when somebody last looked; undefined: nobody has looked yet. From memory: looking goes on behind. */
+  missing<Record extends Wanted>(name: string, wanted: readonly Record[]): Promise<Record[] | undefined>;
+  /** Looks now. Never rejects, but for records that cannot be. */
+  look(name: string, wanted: readonly Wanted[]): Promise<Verification>;
+  close(): void;
+}
+
+export interface RecordWatchOptions {
+  resolvers: readonly RecordResolver[];
+  clock: Clock;
+  log: Log;
+}
+
+interface Entry {
+  name: string;
+  wanted: readonly Wanted[];
+  /** Of `wanted`. */
+  digest: string;
+  /** When it was looked at last; undefined: never. */
+  at: number | undefined;
+  /** Keys of the records that were not seen. */
+  missing: ReadonlySet<string>;
+  looking: boolean;
+}
+
+/** Names that are watched; the one asked about longest ago makes room. */
+const MAX_NAMES = 5000;
+const AT_ONCE = 4;
+/** Somebody waits for what is missing; what is there mostly stays. */
+const [MISSING_MS, THERE_MS] = [30_000, 600_000];
+const ROUND_MS = 60_000;
+
+/** Keeps an eye on the records that names need in the DNS. */
+export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions): RecordWatch {
+  const verifier = createVerifier();
+  const watched = new Map<string, Entry>();
+  const due: Entry[] = [];
+  const closed = new AbortController();
+  let running = 0;
+
+  async function look(entry: Entry) {
+    try {
+      const { records } = await verifier.verify(entry.wanted.map((one) => providerRecord(entry.name, one)), resolvers);
+      const before = entry.missing;
+      // What could not be looked up is as it was.
+      entry.missing = new Set(records.flatMap(({ record, state }) => (state === "failed" ? before.has(keyOf(record)) : state !== "right") ? [keyOf(record)] : []));
+      entry.at = clock.now();
+      if (entry.missing.size !== before.size) log.info({ name: entry.name, missing: entry.missing.size, of: records.length }, "records of a name were looked up");
+    } catch (err) {
+      entry.at = clock.now();
+      log.warn({ name: entry.name, reason: messageOf(err) }, "records of a name could not be looked up");
+    }
+  }
+
+  function schedule(entry: Entry) {
+    if (entry.looking || closed.signal.aborted) return;
+    entry.looking = true;
+    due.push(entry);
+    if (running < AT_ONCE) void work();
+  }
+
+  async function work() {
+    running++;
+    for (let entry = due.shift(); entry !== undefined && !closed.signal.aborted; entry = due.shift()) {
+      await look(entry);
+      entry.looking = false;
+    }
+    running--;
+  }
+
+  const isDue = ({ at, missing }: Entry) => at === undefined || clock.now() - at >= (missing.size > 0 ? MISSING_MS : THERE_MS);
+
+  void (async () => {
+    for (;;) {
+      await clock.sleep(ROUND_MS, closed.signal);
+      for (const entry of watched.values()) if (isDue(entry)) schedule(entry);
+    }
+  })().catch(() => {});
+
+  return {
+    async missing(name, wanted) {
+      const digest = digestOf(wanted);
+      const before = watched.get(name);
+      const entry = before?.digest === digest ? before : { name, wanted, digest, at: undefined, missing: new Set<string>(), looking: false };
+      watched.delete(name);
+      if (watched.size >= MAX_NAMES) watched.delete(watched.keys().next().value!);
+      watched.set(name, entry);
+      if (isDue(entry)) schedule(entry);
+      return entry.at === undefined ? undefined : wanted.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
+    },
+    look: (name, wanted) => verifier.verify(wanted.map((one) => providerRecord(name, one)), resolvers),
+    close: () => closed.abort(),
+  };
+}
+
+const providerRecord = (name: string, { type, name: at, content, priority, ttl }: Wanted): ProviderRecord => draftOf({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
+
+const digestOf = (wanted: readonly Wanted[]) => createHash("sha256").update(JSON.stringify(wanted.map(({ type, name, content, priority }) => [type, name, content, priority]))).digest("base64url");

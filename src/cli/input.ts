@@ -20,11 +20,13 @@ export async function readStdin({ stdin }: Pick<Surroundings, "stdin">, limit: n
   return Buffer.concat(chunks);
 }
 
-export async function readTextFile(cwd: string, name: string, limit: number): Promise<string> {
+export const readTextFile = async (cwd: string, name: string, limit: number): Promise<string> => (await readSmallFile(cwd, name, limit)).toString();
+
+export async function readSmallFile(cwd: string, name: string, limit: number): Promise<Buffer> {
   const file = resolve(cwd, name);
   try {
     if ((await stat(file)).size > limit) throw commandErrors.inputTooLong({ what: name, limit: formatSize(limit) });
-    return await readFile(file, "utf8");
+    return await readFile(file);
   } catch (cause) {
     throw isSystemError(cause) ? commandErrors.fileUnreadable({ file: name, reason: reasonOf(cause) }, { cause }) : cause;
   }

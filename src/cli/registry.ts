@@ -29,6 +29,16 @@ import { emailRoutingRulesGet } from "./commands/email/routing-rules-get.ts";
 import { emailRoutingRulesList } from "./commands/email/routing-rules-list.ts";
 import { emailRoutingRulesUpdate } from "./commands/email/routing-rules-update.ts";
 import { emailRoutingSettings } from "./commands/email/routing-settings.ts";
+import { emailSendingDisable } from "./commands/email/sending-disable.ts";
+import { emailSendingDnsGet } from "./commands/email/sending-dns-get.ts";
+import { emailSendingEnable } from "./commands/email/sending-enable.ts";
+import { emailSendingList } from "./commands/email/sending-list.ts";
+import { emailSendingSend } from "./commands/email/sending-send.ts";
+import { emailSendingSendRaw } from "./commands/email/sending-send-raw.ts";
+import { emailSendingSettings } from "./commands/email/sending-settings.ts";
+import { emailSendingSuppressionsCreate } from "./commands/email/sending-suppressions-create.ts";
+import { emailSendingSuppressionsDelete } from "./commands/email/sending-suppressions-delete.ts";
+import { emailSendingSuppressionsList } from "./commands/email/sending-suppressions-list.ts";
 import { init } from "./commands/init.ts";
 import { kvBulkDelete } from "./commands/kv/bulk-delete.ts";
 import { kvBulkPut } from "./commands/kv/bulk-put.ts";
@@ -77,10 +87,14 @@ const routing: readonly Command[] = [
   emailRoutingRulesList, emailRoutingRulesGet, emailRoutingRulesCreate, emailRoutingRulesUpdate, emailRoutingRulesDelete,
   emailRoutingAddressesList, emailRoutingAddressesGet, emailRoutingAddressesCreate, emailRoutingAddressesDelete,
 ];
+const sending: readonly Command[] = [
+  emailSendingList, emailSendingSettings, emailSendingEnable, emailSendingDisable, emailSendingDnsGet,
+  emailSendingSend, emailSendingSendRaw, emailSendingSuppressionsList, emailSendingSuppressionsCreate, emailSendingSuppressionsDelete,
+];
 const identity: readonly Command[] = [login, logout, whoami, tokenCreate, tokenList, tokenRevoke];
 
 /** Every command, in the order help lists them. Parsing, help and completion are made from this list. */
-export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...identity, createCompletion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...sending, ...identity, createCompletion(() => COMMANDS)];
 
 /** What the first words of longer names are about. */
 export const GROUPS: Readonly<Record<string, string>> = {

@@ -1,0 +1,23 @@
+import { at } from "../../api/paths.ts";
+import { confirm } from "../../ask.ts";
+import { defineCommand } from "../../command.ts";
+import { findSendingDomain, sendingPath } from "../../email/sending.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+import { yesOption } from "../../shared-options.ts";
+
+export const emailSendingDisable = defineCommand({
+  name: "email sending disable",
+  summary: "let no more mail be sent from a domain",
+  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  options: { ...yesOption, ...zoneOptions },
+  examples: [["reelpost email sending disable news.example.com", "removes the records that enabling has made"]],
+  async run({ yes, ...values }, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const { tag, name } = await findSendingDomain(zone);
+    await confirm(`Send no more mail from ${name}, and remove its records?`, yes, surroundings);
+    await zone.api.result("DELETE", `${sendingPath(zone)}${at`/${tag}`}`);
+    printResult(surroundings, { id: tag, deleted: true }, () => [`No more mail is sent from ${name}`]);
+    return 0;
+  },
+});

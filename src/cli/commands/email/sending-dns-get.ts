@@ -1,0 +1,21 @@
+import { at } from "../../api/paths.ts";
+import { defineCommand } from "../../command.ts";
+import { neededTable, type Needed } from "../../email/routing.ts";
+import { findSendingDomain, sendingPath } from "../../email/sending.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+
+export const emailSendingDnsGet = defineCommand({
+  name: "email sending dns get",
+  summary: "show the records that sending mail from a domain needs",
+  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email sending dns get example.com", "to be copied to where its DNS is, if that is elsewhere"]],
+  async run(values, [domain], surroundings) {
+    const zone = await connectZone(domain!, values, surroundings);
+    const { tag } = await findSendingDomain(zone);
+    const records = await zone.api.result<Needed[]>("GET", `${sendingPath(zone)}${at`/${tag}`}/dns`);
+    printResult(surroundings, records, (paint) => neededTable(records, paint));
+    return 0;
+  },
+});

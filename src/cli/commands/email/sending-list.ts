@@ -1,0 +1,29 @@
+import { collect, pagesOf } from "../../api/lists.ts";
+import { connect } from "../../api/connect.ts";
+import { defineCommand } from "../../command.ts";
+import { yesNo } from "../../email/routing.ts";
+import { sendingPath, type SendingDomain } from "../../email/sending.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { moment, printResult, table } from "../../print.ts";
+
+export const emailSendingList = defineCommand({
+  name: "email sending list",
+  summary: "list the domains mail may be sent from",
+  arguments: [{ name: "domain", summary: "only those in its zone" }],
+  options: zoneOptions,
+  examples: [["reelpost email sending list", "all of the account"]],
+  async run(values, [domain], surroundings) {
+    const domains = domain === undefined ? await allDomains() : await ofZone(domain);
+    printResult(surroundings, domains, (paint) => table(["domain", "enabled", "made", "id"], domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), moment(created), tag]), paint));
+    return 0;
+
+    async function allDomains() {
+      const { api, base } = await connect(values, surroundings);
+      return collect(pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }));
+    }
+    async function ofZone(name: string) {
+      const zone = await connectZone(name, values, surroundings);
+      return zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
+    }
+  },
+});

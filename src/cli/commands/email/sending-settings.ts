@@ -1,0 +1,17 @@
+import { defineCommand } from "../../command.ts";
+import { findSendingDomain, sendingLines } from "../../email/sending.ts";
+import { connectZone, zoneOptions } from "../../email/zone.ts";
+import { printResult } from "../../print.ts";
+
+export const emailSendingSettings = defineCommand({
+  name: "email sending settings",
+  summary: "show how mail is sent from a domain",
+  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email sending settings example.com", "its selector, and where its bounces go"]],
+  async run(values, [domain], surroundings) {
+    const found = await findSendingDomain(await connectZone(domain!, values, surroundings));
+    printResult(surroundings, found, (paint) => sendingLines(found, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,46 @@
+import { commandErrors } from "../errors.ts";
+import type { Paint } from "../print.ts";
+import { facts } from "../print.ts";
+import { yesNo } from "./routing.ts";
+import type { ZoneConnection } from "./zone.ts";
+
+/** A domain mail is sent from, as the API tells it. */
+export interface SendingDomain {
+  tag: string;
+  name: string;
+  enabled: boolean;
+  created?: string;
+  modified?: string;
+  dkim_selector?: string;
+  return_path_domain?: string;
+  drop_suppressed_recipients?: boolean;
+}
+
+export interface SendResult {
+  message_id?: string;
+  delivered: string[];
+  queued: string[];
+  permanent_bounces: string[];
+  suppressed_recipients?: string[];
+}
+
+export const sendingPath = ({ path }: ZoneConnection) => `${path}/email/sending/subdomains`;
+
+/** The sending domain of exactly this name. */
+export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDomain> {
+  const domains = await zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
+  const found = domains.find(({ name }) => name === zone.domain);
+  if (found === undefined) throw commandErrors.sendingUnknown({ domain: zone.domain });
+  return found;
+}
+
+export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
+  facts([
+    ["domain", domain.name], ["id", domain.tag], ["enabled", yesNo(domain.enabled)], ["bounces to", domain.return_path_domain], ["signs with", domain.dkim_selector],
+    ["suppressed", domain.drop_suppressed_recipients === true ? "left out" : "refused"],
+  ], paint);
+
+export function resultLines(result: SendResult, paint: Paint): string[] {
+  const list = (of: readonly string[] | undefined) => (of === undefined || of.length === 0 ? undefined : of.join(", "));
+  return facts([["message", result.message_id], ["delivered", list(result.delivered)], ["queued", list(result.queued)], ["refused", list(result.permanent_bounces)], ["suppressed", list(result.suppressed_recipients)]], paint);
+}

@@ -40,3 +40,6 @@ export type { Queued, QueuedMessage, QueuedRecipient } from "./outbound/queue/qu
 export type { FailedRecipient, Failure } from "./outbound/queue/settle.ts";
 export { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./outbound/smtp/timeouts.ts";
 export type { MailResolver, PolicyFor, SmartHost, TlsLevel, TlsPolicy } from "./outbound/types.ts";
+export { createReturns, DEFAULT_RETURNS_LIMITS, type ReturnsLimits, type ReturnsOptions } from "./returns/returns.ts";
+export { returnsMigrations } from "./returns/returns-table.ts";
+export { suppressionFor } from "./returns/classify.ts";

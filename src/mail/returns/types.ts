@@ -1,4 +1,5 @@
 import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
+import type { Failure } from "../outbound/queue/settle.ts";
 
 /** Whose mail it is; left out for the platform's own. */
 interface Owner {
@@ -24,6 +25,12 @@ export type ReturnPathRequest =
       domain: string;
       /** With angle brackets. */
       messageId: string;
+      /** Whom it goes to: a report about anybody else is not believed. */
+      to: string[];
+      /** What its steps are traced under. Default: the Message-ID. */
+      message?: string;
+      /** The sender as the account gave it; told of failures only where NOTIFY asks for that. */
+      from?: string;
     });
 
 /** A failure that we answer for, since the message has been taken. */
@@ -33,10 +40,22 @@ export interface BounceRequest extends Owner {
   envelope: Pick<Envelope, "from" | "dsn">;
   /** Whether the sender is who it seems to be: nobody else is told. */
   vouched: boolean;
-  recipients: { rcpt: string; reply: SmtpReply }[];
+  recipients: Outcome[];
   /** The message as it came. Not the callee's: it is discarded when the promise ends. */
   source: Pick<MailSource, "size" | "headerBlock" | "open">;
   arrivedAt: Date;
+}
+
+/** What became of a recipient, by the address that the sender knows. */
+export interface Outcome {
+  rcpt: string;
+  reply: SmtpReply;
+  /** Default "failed". "relayed": a next hop that sends no notices has it. The others than "failed" are told only to those who asked (NOTIFY). */
+  action?: "failed" | "delayed" | "relayed" | "delivered";
+  /** The server that answered. */
+  host?: string;
+  /** Of a delayed one. */
+  retryUntil?: Date;
 }
 
 /** What comes back of mail that left, and who is told. */
@@ -54,4 +73,22 @@ export interface Returns {
    * is on the disk (true), or nobody is to be told (false). Rejects when it cannot be kept now.
    */
   bounce(request: BounceRequest): Promise<boolean>;
+}
+
+/** The same, seen by those who have the queue and the database. */
+export interface ReturnsService extends Returns {
+  /** For the outbound queue: tells the sender of what failed, and suppresses addresses that sent mail cannot reach. Rejects to be called again. */
+  onFailed(failure: Failure): Promise<void>;
+  /** Notes for the suppression list what a next hop answered in the session to mail that an account sent. */
+  noteRefused(mail: { account: string; domain: string; rcpt: string; reply: SmtpReply }): Promise<void>;
+  /** Warnings that mail is late and notices that it went on, where NOTIFY asks for them; and deletes what is over. For one call a minute. */
+  sweep(): Promise<void>;
+}
+
+export type SuppressionReason = "hard_bounce" | "soft_bounce" | "complaint";
+
+/** The list of addresses that an account sends nothing to, as far as bounces need it. */
+export interface BounceList {
+  /** Adds an entry; one that is there already and lasts longer stays. Safe to repeat. `expiresAt` null: for ever. */
+  add(entry: { account: string; email: string; reason: SuppressionReason; expiresAt: Date | null; domain?: string; note?: string }): Promise<void>;
 }

@@ -1,0 +1,12 @@
+import { defineErrors } from "../../kernel/index.ts";
+
+/** What a peer is told that writes to a return path. */
+export const returnsErrors = defineErrors("mail-returns", {
+  onlyReports: {
+    code: "E_REJECTED", http: 400, smtp: 550, enhanced: "5.7.1", message: "Only delivery reports are taken at this address",
+    fix: "Write to the address in the From field of the message.",
+  },
+  noSuchPath: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "No mail was sent with this return path" },
+  pathExpired: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "This return path is not valid any more" },
+  tooManyReports: { code: "E_RATE_LIMIT_EXCEEDED", http: 429, smtp: 450, enhanced: "4.7.1", message: "Too many reports for this address, try again later" },
+});

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { readBounce } from "../../protocol/dsn/index.ts";
+import { headerValue, readHeader } from "../../protocol/rfc5322/index.ts";
+import type { DsnRequest, Outbound } from "../messages/types.ts";
+import { DAY, MAIL, NOON, openRoom } from "./returns.testing.ts";
+
+const forward = (from: string, to: string, more: Partial<Outbound> = {}): Outbound => ({
+  messageId: "<x@fwd.example>", cause: "forward", from, to: [to], raw: () => Buffer.from(MAIL), inbound: { id: "in1", rcpt: "info@here.example" }, account: "acc", ...more,
+});
+
+const noSuchUser = { rcpt: (to: string) => (to.startsWith("no-") ? "550 5.1.1 <no-bob@example.net>: no such user no-bob here" : undefined) };
+
+/** What is told of mail that failed in the queue. */
+export function failuresConformance(engine: TestEngine): void {
+  const open = openRoom(engine);
+
+  describe("a forward that fails in the queue", () => {
+    test("is reported to the first sender, from nobody, signed, and without the address it was passed on to", async (t) => {
+      const { outbound, returns, srs, sink, drained, events } = await open(t, { rules: noSuchUser });
+      const path = srs.forward("alice@example.org", NOON);
+      assert.ok(path.ok && returns.isReturnPath(path.address));
+      const dsn: DsnRequest = { envid: "QQ314", to: { "no-bob@example.net": { orcpt: "rfc822;info@here.example" } } };
+      await outbound.enqueue(forward(path.address, "no-bob@example.net", { dsn }));
+      await drained();
+      assert.deepEqual(sink.mails.map(({ from, to }) => ({ from, to })), [{ from: "", to: ["alice@example.org"] }]);
+      const raw = Buffer.from(sink.mails[0]!.raw, "latin1");
+      const bounce = readBounce(raw)!;
+      assert.deepEqual(bounce, {
+        kind: "report", reportingMta: "mx.fwd.example", envelopeId: "QQ314", messageId: "<first@example.org>",
+        recipients: [{ address: "info@here.example", action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 <info@here.example>: no such user info here" }],
+      });
+      assert.doesNotMatch(raw.toString("latin1"), /no-bob|the body/);
+      const header = readHeader(raw.subarray(0, raw.indexOf("\r\n\r\n")));
+      assert.ok(header.ok);
+      assert.match(headerValue(header.fields, "dkim-signature")!, /d=fwd\.example/);
+      assert.equal(headerValue(header.fields, "auto-submitted"), "auto-replied");
+      const told = events.find(({ step }) => step === "replied")!;
+      assert.deepEqual([told.message, told.rcpt, told.account, told.detail["to"], told.detail["report"]], ["in1", "info@here.example", "acc", "alice@example.org", "failed"]);
+    });
+
+    test("draws no report where the sender is null, unknown, or asked for none", async (t) => {
+      const { outbound, returns, srs, sink, drained, clock } = await open(t, { rules: noSuchUser });
+      const srsPath = srs.forward("alice@example.org", clock.now());
+      assert.ok(srsPath.ok);
+      const unknown = await returns.pathFor({ use: "forward", sender: "stranger@example.org", vouched: false, inbound: { id: "in2", rcpt: "info@here.example" } });
+      for (const from of ["", "stranger@example.org", unknown, srsPath.address.replace("alice", "mallory")]) await outbound.enqueue(forward(from, "no-bob@example.net"));
+      await outbound.enqueue(forward(srsPath.address, "no-bob@example.net", { dsn: { to: { "no-bob@example.net": { notify: ["NEVER"] } } } }));
+      await outbound.enqueue(forward(srsPath.address, "no-bob@example.net", { dsn: { to: { "no-bob@example.net": { notify: ["SUCCESS", "DELAY"] } } } }));
+      await drained();
+      assert.deepEqual(sink.mails, []);
+    });
+
+    test("is reported by way of a stored path, with all of the message where RET=FULL asks for it", async (t) => {
+      const { outbound, returns, sink, drained } = await open(t, { rules: noSuchUser });
+      const long = `${"x".repeat(60)}@example.org`;
+      const path = await returns.pathFor({ use: "forward", sender: long, vouched: true, inbound: { id: "in1", rcpt: "info@here.example" } });
+      await outbound.enqueue(forward(path, "no-bob@example.net", { dsn: { ret: "FULL" } }));
+      await drained();
+      assert.deepEqual(sink.mails.map(({ to }) => to), [[long]]);
+      assert.match(sink.mails[0]!.raw, /Content-Type: message\/rfc822\r\n[^]*Subject: hello\r\n\r\nthe body\r\n/);
+    });
+
+    test("whose report bounces ends there", async (t) => {
+      const { outbound, srs, sink, drained, clock } = await open(t, { rules: { rcpt: () => "550 5.1.1 nobody is here" } });
+      const path = srs.forward("alice@dead.example", clock.now());
+      assert.ok(path.ok);
+      await outbound.enqueue(forward(path.address, "no-bob@example.net"));
+      await drained();
+      const { items } = await outbound.list({ account: "acc" });
+      assert.deepEqual(items.map(({ rcpt, state, message }) => `${message.from} ${rcpt} ${state}`).sort(), [" alice@dead.example failed", `${path.address} no-bob@example.net failed`]);
+      assert.equal(sink.mails.length, 0);
+    });
+
+    test("again and again is reported no more than so often to one sender", async (t) => {
+      const { outbound, srs, sink, drained, clock } = await open(t, { rules: noSuchUser, limits: { reportsPerSender: 5 } });
+      const path = srs.forward("alice@example.org", clock.now());
+      assert.ok(path.ok);
+      for (let n = 0; n < 20; n++) await outbound.enqueue(forward(path.address, "no-bob@example.net"));
+      await drained();
+      assert.equal(sink.mails.length, 5);
+      clock.advance(DAY / 24);
+      await outbound.enqueue(forward(path.address, "no-bob@example.net"));
+      await drained();
+      assert.equal(sink.mails.length, 6);
+    });
+
+    test("is told once, however often the queue asks", async (t) => {
+      const { returns, outbound, srs, sink, drained, clock } = await open(t);
+      const path = srs.forward("alice@example.org", clock.now());
+      assert.ok(path.ok);
+      const failure = {
+        message: { id: "m1", account: undefined, zone: undefined, cause: "forward" as const, from: path.address, messageId: "<x@fwd.example>", script: undefined, inbound: undefined, vouched: true, size: 10, hasBody: true, createdAt: new Date(NOON), finishedAt: undefined },
+        recipients: ["a", "b"].map((name) => ({ rcpt: `${name}@example.net`, state: "failed" as const, reply: { code: 550, enhanced: "5.1.1", text: "no" }, host: "mx.example.net [192.0.2.7]:25", attempts: 1 })),
+        dsn: {}, open: async () => Buffer.from(MAIL),
+      };
+      await returns.onFailed({ ...failure, recipients: failure.recipients.slice(0, 1) });
+      await returns.onFailed(failure);
+      await returns.onFailed(failure);
+      await drained();
+      assert.deepEqual(sink.mails.map(({ raw }) => readBounce(Buffer.from(raw, "latin1"))!.recipients.map(({ address, remoteMta }) => `${address} ${remoteMta}`)), [["a@example.net mx.example.net"], ["b@example.net mx.example.net"]]);
+      assert.equal((await outbound.list({})).items.length, 2);
+    });
+  });
+
+  describe("mail of an account that fails in the queue", () => {
+    test("suppresses addresses that are not there for a week, those that take nothing now for a day, and nobody for a refused message", async (t) => {
+      const refusals: Record<string, string> = { gone: "550 5.1.1 no such user", full: "552 5.2.2 mailbox full", spam: "550 5.7.1 looks like spam" };
+      const { outbound, returns, sink, drained, entries, clock } = await open(t, { rules: { rcpt: (to) => refusals[to.split("@")[0]!] } });
+      const to = Object.keys(refusals).map((name) => `${name}@example.net`);
+      const from = await returns.pathFor({ use: "sending", account: "acc", domain: "here.example", messageId: "<s@here.example>", to, from: "app@here.example" });
+      await outbound.enqueue({ messageId: "<s@here.example>", cause: "send", from, to, account: "acc", raw: () => Buffer.from(MAIL) });
+      await drained();
+      assert.deepEqual(
+        entries.map(({ account, email, reason, expiresAt }) => [account, email, reason, (expiresAt!.getTime() - clock.now()) / DAY]).sort(),
+        [["acc", "full@example.net", "soft_bounce", 1], ["acc", "gone@example.net", "hard_bounce", 7]],
+      );
+      assert.deepEqual(sink.mails, [], "the log tells it; a mail is only sent where NOTIFY asked for one");
+    });
+
+    test("is reported to its sender where NOTIFY=FAILURE asks", async (t) => {
+      const { outbound, returns, sink, drained } = await open(t, { rules: noSuchUser });
+      const from = await returns.pathFor({ use: "sending", account: "acc", domain: "here.example", messageId: "<s@here.example>", to: ["no-bob@example.net"], from: "app@example.org" });
+      await outbound.enqueue({ messageId: "<s@here.example>", cause: "send", from, to: ["no-bob@example.net"], account: "acc", raw: () => Buffer.from(MAIL), dsn: { to: { "no-bob@example.net": { notify: ["FAILURE"] } } } });
+      await drained();
+      assert.deepEqual(sink.mails.map(({ to }) => to), [["app@example.org"]]);
+      assert.match(sink.mails[0]!.raw, /Final-Recipient: rfc822; no-bob@example\.net/);
+    });
+  });
+}

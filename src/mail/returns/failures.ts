@@ -1,0 +1,98 @@
+import type { Clock } from "../../kernel/index.ts";
+import { createHeaderEnd, sameAddress } from "../../protocol/rfc5322/index.ts";
+import type { Srs } from "../../protocol/srs/index.ts";
+import type { SmtpReply } from "../messages/types.ts";
+import type { FailedRecipient, Failure } from "../outbound/queue/settle.ts";
+import { suppressionFor } from "./classify.ts";
+import type { Paths } from "./paths.ts";
+import type { Original } from "./report.ts";
+import type { Tale } from "./reporter.ts";
+import type { PathRow, ReturnsTable } from "./returns-table.ts";
+import type { BounceList, SuppressionReason } from "./types.ts";
+
+export interface FailureParts {
+  srs: Srs;
+  paths: Paths;
+  table: ReturnsTable;
+  list: BounceList | undefined;
+  clock: Pick<Clock, "now">;
+}
+
+const HOUR = 3_600_000;
+const LASTS_MS: Record<SuppressionReason, number | null> = { hard_bounce: 7 * 24 * HOUR, soft_bounce: 24 * HOUR, complaint: null };
+
+export type Failures = ReturnType<typeof createFailures>;
+
+/** What follows from mail that did not arrive. */
+export function createFailures({ srs, paths, table, list, clock }: FailureParts) {
+  async function suppress(account: string, email: string, reason: SuppressionReason | undefined, { domain, note }: { domain?: string; note?: string }): Promise<void> {
+    if (reason === undefined || list === undefined || account === "") return;
+    const lasts = LASTS_MS[reason];
+    await list.add({ account, email, reason, expiresAt: lasts === null ? null : new Date(clock.now() + lasts), ...(domain !== undefined && { domain }), ...(note !== undefined && { note: note.slice(0, 1000) }) });
+  }
+
+  /** Whom an envelope sender stands for, and whether that is known to be true. */
+  async function behind(from: string, vouched: boolean): Promise<{ to: string; vouched: boolean; path?: PathRow }> {
+    if (from === "") return { to: "", vouched: false };
+    if (srs.isOurs(from)) {
+      // SRS is written over senders that were vouched for, and over no others.
+      const back = srs.reverse(from, clock.now());
+      return back.ok ? { to: back.address, vouched: true } : { to: "", vouched: false };
+    }
+    const read = paths.read(from, clock.now());
+    if (!read.ok) return { to: read.why === "not-a-path" ? from : "", vouched };
+    const path = await table.path(read.id);
+    return path === undefined ? { to: "", vouched: false } : { to: path.sender, vouched: true, path };
+  }
+
+  /** What there is to tell of a failure in the queue. */
+  async function taleOf(failure: Failure, action: "failed" | "delayed" | "relayed" = "failed"): Promise<Tale> {
+    const { message, recipients, dsn } = failure;
+    const { to, vouched, path } = await behind(message.from, message.vouched);
+    const alias = message.cause === "forward" ? (path?.rcpt ?? message.inbound?.rcpt) : undefined;
+    const inbound = message.inbound === undefined ? undefined : { id: message.inbound.id, ...(alias != null && { rcpt: alias }) };
+    return {
+      to, vouched, about: message.id, onlyIfAsked: path?.kind === "sent", dsn, arrived: message.createdAt,
+      account: message.account, zone: message.zone, ...(inbound && { inbound }),
+      original: () => originalOf(failure),
+      recipients: recipients.map((one) => ({ ...told(one, alias), action, ...(one.notify && { notify: one.notify }), ...(one.orcpt !== undefined && { orcpt: one.orcpt }) })),
+    };
+  }
+
+  return {
+    suppress,
+    taleOf,
+    /** For mail that an account sent. */
+    async suppressFailed({ message, recipients }: Failure): Promise<void> {
+      if (message.cause !== "send" || message.account === undefined) return;
+      for (const { rcpt, state, reply } of recipients) {
+        const reason = suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text, expired: state === "expired" });
+        await suppress(message.account, rcpt, reason, { note: `${reply.code} ${reply.enhanced} ${reply.text}` });
+      }
+    },
+  };
+}
+
+async function originalOf({ open }: Failure): Promise<Original | undefined> {
+  const bytes = await open();
+  return bytes && { head: bytes.subarray(0, createHeaderEnd().push(bytes) ?? bytes.length), whole: async () => bytes, size: bytes.length };
+}
+
+export const statusOf = ({ code, enhanced }: SmtpReply): string => (/^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`);
+
+/**
+ * RFC 3461 6.2.4: where an address is passed on to is nobody's business but its owner's. The sender hears of the address it wrote to, and
+ * the words of the next hop lose the other one.
+ */
+function told({ rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "host">, alias: string | null | undefined) {
+  if (alias == null || sameAddress(alias, rcpt)) return { rcpt, reply, ...(host !== undefined && { host }) };
+  return { rcpt: alias, reply: { ...reply, text: hide(reply.text, rcpt, alias) } };
+}
+
+function hide(text: string, rcpt: string, alias: string): string {
+  const local = rcpt.slice(0, rcpt.lastIndexOf("@"));
+  const whole = text.replace(new RegExp(escaped(rcpt), "gi"), () => alias);
+  return local.length < 3 ? whole : whole.replace(new RegExp(`(?<![\\w.])${escaped(local)}(?![\\w.])`, "gi"), () => alias.slice(0, alias.lastIndexOf("@")));
+}
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");

@@ -1,0 +1,78 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import type { DsnEvent } from "../messages/types.ts";
+import type { RecipientRow } from "../outbound/queue/migrations.ts";
+import { replyOfRow, showMessage } from "../outbound/queue/queue.ts";
+import type { FailedRecipient, Failure } from "../outbound/queue/settle.ts";
+import type { Failures } from "./failures.ts";
+import { createNoticesTable, type Place } from "./notices-table.ts";
+import type { Reporter } from "./reporter.ts";
+
+export interface NoticesParts {
+  db: Db;
+  failures: Failures;
+  report: Reporter;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  delayMs: number;
+}
+
+const PAGE = 100;
+const PAGES = 10;
+/** How far back is looked after a start: a process that was down for longer leaves notices out. */
+const BACK_MS = 24 * 3_600_000;
+
+/**
+ * Tells of what is late and of what went on to a server that sends no notices itself, where the sender asked for it (RFC 3461 5.2.2, 5.2.7).
+ * What a call finds is told once, whichever process tells it; a call does a bounded amount of work, and the next goes on behind it.
+ */
+export function createNotices({ db, failures, report, clock, log, delayMs }: NoticesParts): () => Promise<void> {
+  const table = createNoticesTable(db);
+  const start = { at: 0, id: "" };
+  let late: Place = start;
+  let arrived: Place = { at: clock.now() - BACK_MS, id: "" };
+
+  async function tell(rows: RecipientRow[], action: "delayed" | "relayed"): Promise<void> {
+    const messages = await table.messages([...new Set(rows.map((row) => row.message_id))]);
+    for (const [id, ofIt] of Map.groupBy(rows, (row) => row.message_id)) {
+      const row = messages.get(id);
+      if (row === undefined) continue;
+      const failure: Failure = { message: showMessage(row), recipients: ofIt.map(recipientOf), dsn: row.dsn === null ? {} : (JSON.parse(row.dsn) as Failure["dsn"]), open: async () => undefined };
+      try {
+        const tale = await failures.taleOf(failure, action);
+        await report({ ...tale, recipients: tale.recipients.map((one, i) => (action === "delayed" ? { ...one, retryUntil: new Date(ofIt[i]!.expires_at) } : one)) });
+      } catch (err) {
+        // The round after the next wrap comes past it again.
+        log.warn({ err, outbound: id }, "a delivery notice could not be sent yet");
+      }
+    }
+  }
+
+  async function goOn(from: Place, action: "delayed" | "relayed", page: (after: Place) => Promise<RecipientRow[]>, atOf: (row: RecipientRow) => number): Promise<{ place: Place; ended: boolean }> {
+    let place = from;
+    for (let n = 0; n < PAGES; n++) {
+      const rows = await page(place);
+      await tell(rows, action);
+      const last = rows.at(-1);
+      if (last !== undefined) place = { at: atOf(last), id: last.id };
+      if (rows.length < PAGE) return { place, ended: true };
+    }
+    return { place, ended: false };
+  }
+
+  return async () => {
+    const now = clock.now();
+    const lateNow = await goOn(late, "delayed", (after) => table.late(after, now - delayMs, PAGE), (row) => row.created_at);
+    late = lateNow.ended ? start : lateNow.place;
+    const arrivedNow = await goOn(arrived, "relayed", (after) => table.arrived(after, now, PAGE), (row) => row.finished_at!);
+    // A transaction of another process may still bring one with an earlier moment.
+    arrived = arrivedNow.ended ? { at: Math.min(arrivedNow.place.at, now - OVERLAP_MS), id: "" } : arrivedNow.place;
+  };
+}
+
+const OVERLAP_MS = 10 * 60_000;
+
+const recipientOf = (row: RecipientRow): FailedRecipient => ({
+  rcpt: row.rcpt, state: "failed", reply: replyOfRow(row) ?? { code: 0, enhanced: "", text: "" }, host: row.host ?? undefined, attempts: row.attempts,
+  ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }), ...(row.orcpt !== null && { orcpt: row.orcpt }),
+});

@@ -1,0 +1,73 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { canonicalDomain, parseAddress } from "../../protocol/rfc5322/index.ts";
+
+/**
+ * The return paths that are no SRS: `rp-<id>-<day>-<signature>@<domain>`, all of it lower case, since the case of a local part does not
+ * survive every server. The signature refuses guesses before anybody looks into a table; what the id stands for is in there.
+ */
+export interface Paths {
+  /** The domain where bounces of mail from `domain` arrive. */
+  hostOf(domain: string): string;
+  make(id: string, host: string, now: number): string;
+  /** Whether it has the form of one. */
+  has(address: string): boolean;
+  read(address: string, now: number): { ok: true; id: string } | { ok: false; why: "not-a-path" | "forged" | "expired" };
+  /** Where complaints of providers may be sent to. */
+  isAbuseDesk(address: string): boolean;
+}
+
+export interface PathsOptions {
+  /** Newest first: the first signs, all are believed. */
+  keys: readonly [string, ...string[]];
+  forwardDomain: string;
+  /** First label of the names where bounces of sent mail arrive. */
+  label: string;
+  maxAgeDays: number;
+}
+
+const LOCAL = /^rp-([0-9a-f]{20})-([0-9a-z]{4})-([0-9a-v]{10})$/;
+const DAY_MS = 86_400_000;
+const BASE32 = "0123456789abcdefghijklmnopqrstuv";
+
+/** 80 random bits of an id of 128. */
+export const pathId = (hex: string): string => hex.slice(0, 20);
+
+export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOptions): Paths {
+  const forwards = canonicalDomain(forwardDomain) ?? forwardDomain.toLowerCase();
+  const isHost = (domain: string) => domain === forwards || domain.startsWith(`${label}.`);
+
+  function split(address: string) {
+    const mailbox = parseAddress(address);
+    if (mailbox === undefined || !isHost(mailbox.domain)) return undefined;
+    const [, id, day, signature] = LOCAL.exec(mailbox.local.toLowerCase()) ?? [];
+    return id === undefined ? undefined : { id, day: day!, signature: signature!, host: mailbox.domain };
+  }
+
+  return {
+    hostOf: (domain) => `${label}.${canonicalDomain(domain) ?? domain.toLowerCase()}`,
+    make(id, host, now) {
+      const day = Math.floor(now / DAY_MS).toString(36).padStart(4, "0");
+      return `rp-${id}-${day}-${sign(keys[0], [id, day, host])}@${host}`;
+    },
+    has: (address) => split(address) !== undefined,
+    read(address, now) {
+      const path = split(address);
+      if (path === undefined) return { ok: false, why: "not-a-path" };
+      const given = Buffer.from(path.signature);
+      if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, [path.id, path.day, path.host]))))) return { ok: false, why: "forged" };
+      const age = Math.floor(now / DAY_MS) - Number.parseInt(path.day, 36);
+      // A day ahead is a neighbour whose clock is past midnight already.
+      return age < -1 || age > maxAgeDays ? { ok: false, why: "expired" } : { ok: true, id: path.id };
+    },
+    isAbuseDesk(address) {
+      const mailbox = parseAddress(address);
+      return mailbox !== undefined && mailbox.local.toLowerCase() === "abuse" && mailbox.domain.startsWith(`${label}.`);
+    },
+  };
+}
+
+/** 50 bits. */
+function sign(key: string, parts: string[]): string {
+  const digest = createHmac("sha256", key).update(parts.join("\0")).digest();
+  return Array.from(digest.subarray(0, 10), (octet) => BASE32[octet & 31]).join("");
+}

@@ -1,0 +1,109 @@
+import { isAscii } from "node:buffer";
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { buildReport, REPORT_SENDER, returnedPart, type Action, type ReportedRecipient } from "../../protocol/dsn/index.ts";
+import { createHeaderEnd, headerValue, parseMessageId, readHeader } from "../../protocol/rfc5322/index.ts";
+import type { DkimKey, Signer } from "../authenticate/sign.ts";
+import type { DsnRequest, Outbound, SmtpReply } from "../messages/types.ts";
+
+/** What one report tells, and to whom. */
+export interface Story {
+  /** Who is told; never "". */
+  to: string;
+  account?: string | undefined;
+  zone?: string | undefined;
+  /** The inbound message that could not go on, if there was one, and for which recipient. */
+  inbound?: { id: string; rcpt?: string };
+  dsn?: Pick<DsnRequest, "ret" | "envid">;
+  arrived?: Date;
+  recipients: readonly Told[];
+  /** As much of the message as there still is. */
+  original: () => Promise<Original | undefined>;
+}
+
+export interface Original {
+  /** The header section, without the empty line. */
+  head: Uint8Array;
+  whole: () => Promise<Uint8Array>;
+  /** Of the whole. */
+  size: number;
+}
+
+export interface Told {
+  rcpt: string;
+  action: Action;
+  reply: SmtpReply;
+  host?: string;
+  /** "rfc822;info@example.com". */
+  orcpt?: string;
+  retryUntil?: Date;
+}
+
+export interface ReportParts {
+  /** Our host name. */
+  name: string;
+  /** Domain of MAILER-DAEMON, which signs. */
+  domain: string;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId" | "token">;
+  signer: Signer;
+  keys: () => Promise<readonly DkimKey[]>;
+}
+
+/** Beyond this the header section goes back alone, whatever RET says: a report is no way to send large mail. */
+const MAX_RETURNED = 64 * 1024;
+const MAX_RETURNED_HEADER = 32 * 1024;
+
+/** A signed report, ready for the queue. */
+export async function composeReport(story: Story, { name, domain, clock, ids, signer, keys }: ReportParts): Promise<Outbound> {
+  const { to, recipients, dsn = {}, arrived, account, zone, inbound } = story;
+  const original = await story.original();
+  const messageId = ids.messageId(domain);
+  const whole = original !== undefined && returnedPart(recipients[0]!.action, dsn, original.size, MAX_RETURNED) === "full" ? await original.whole() : undefined;
+  const head = cutHeader(original?.head ?? new Uint8Array());
+  const inReplyTo = messageIdOf(head);
+  const { before, after } = buildReport({
+    reportingMta: name, from: `MAILER-DAEMON@${domain}`, to, messageId, date: new Date(clock.now()), boundary: `report-${ids.token(18)}`,
+    ...(dsn.envid !== undefined && { envelopeId: dsn.envid }), ...(arrived && { arrived }), ...(inReplyTo !== undefined && { inReplyTo }),
+    recipients: recipients.map((one) => reported(one, clock.now())),
+    returned: whole === undefined ? "headers" : "full", returnedUtf8: !isAscii(head),
+  });
+  const bytes = Buffer.concat([before, whole ?? head, after]);
+  const headerBlock = bytes.subarray(0, createHeaderEnd().push(bytes) ?? bytes.length);
+  const signature = await signer.sign({ headerBlock, open: (start = 0) => bytes.subarray(start) }, { dkim: await keys() });
+  const signed = signature === "" ? bytes : Buffer.concat([Buffer.from(signature), bytes]);
+  return {
+    messageId, cause: "reply", from: REPORT_SENDER, to: [to], raw: () => signed,
+    ...(account !== undefined && { account }), ...(zone !== undefined && { zone }), ...(inbound && { inbound }),
+  };
+}
+
+function reported({ rcpt, action, reply, host, orcpt, retryUntil }: Told, now: number): ReportedRecipient {
+  const [, type, address] = /^([A-Za-z0-9-]+);(.+)$/s.exec(orcpt ?? "") ?? [];
+  return {
+    address: rcpt, action, status: statusOf(action, reply), lastAttempt: new Date(now),
+    // "mx1.example.com [192.0.2.1]:25": the field takes the name.
+    ...(host !== undefined && { remoteMta: host.split(" ", 1)[0]! }), ...(retryUntil && { retryUntil }),
+    ...(reply.code === 0 ? {} : { diagnostic: [reply.code, reply.enhanced, reply.text].filter((word) => word !== "").join(" ") }),
+    ...(address !== undefined && { original: { type: type!, address } }),
+  };
+}
+
+/** RFC 3464 2.3.4: the class of the status says the same as the action. */
+function statusOf(action: Action, { enhanced }: SmtpReply): string {
+  const wanted = { failed: "5", delayed: "4", delivered: "2", relayed: "2", expanded: "2" }[action];
+  const [, rest] = /^[245]\.(\d{1,3}\.\d{1,3})$/.exec(enhanced) ?? [];
+  // What was put off until its time was over stays "4.4.7" in the words, and is final all the same.
+  return `${wanted}.${rest ?? "0.0"}`;
+}
+
+/** At the end of a line, and a bounded part. */
+function cutHeader(head: Uint8Array): Buffer {
+  const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
+  if (bytes.length <= MAX_RETURNED_HEADER) return bytes;
+  return bytes.subarray(0, bytes.lastIndexOf("\r\n", MAX_RETURNED_HEADER) + 2);
+}
+
+function messageIdOf(head: Uint8Array): string | undefined {
+  const reading = readHeader(head);
+  return reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
+}

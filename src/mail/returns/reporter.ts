@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import { Fault, type Clock, type Log } from "../../kernel/index.ts";
+import { isTold } from "../../protocol/dsn/index.ts";
+import type { DsnEvent, Trace, Transport } from "../messages/types.ts";
+import { composeReport, type ReportParts, type Story, type Told as Recipient } from "./report.ts";
+import type { ReturnsTable } from "./returns-table.ts";
+
+/** Whether somebody was told; `before`: of all of it already. */
+export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "too many" | "before";
+
+/** A story that may have to be told. */
+export interface Tale extends Omit<Story, "recipients"> {
+  /** "" is the null sender. */
+  to: string;
+  vouched: boolean;
+  /** What makes a recipient's report this one: the message, by an id that is the same whenever this is tried again. */
+  about: string;
+  recipients: readonly (Recipient & { notify?: readonly DsnEvent[] })[];
+  /** Told only where NOTIFY says so. */
+  onlyIfAsked?: boolean;
+}
+
+export interface ReporterParts extends ReportParts {
+  table: ReturnsTable;
+  /** Takes a message into the queue. */
+  queue: Transport;
+  trace: Trace;
+  log: Log;
+  clock: Clock;
+  /** Reports to one sender in an hour. */
+  perSender: number;
+}
+
+/** How long it is remembered that somebody was told: longer than a message is tried and kept. */
+const REMEMBER_MS = 40 * 86_400_000;
+
+/** Tells senders, each at most once of a thing and not too often. Rejects when the report could not be queued. */
+export type Reporter = (tale: Tale) => Promise<Told>;
+
+export function createReporter(parts: ReporterParts): Reporter {
+  const { table, queue, trace, log, clock, perSender } = parts;
+
+  return async (tale) => {
+    // RFC 5321 4.5.5: a bounce of a bounce would go round for ever.
+    if (tale.to === "") return "null sender";
+    if (!tale.vouched) return "not vouched for";
+    const asked = tale.recipients.filter((one) => isAsked(tale, one));
+    if (asked.length === 0) return "not asked";
+    const marks = new Map(asked.map((one) => [markOf(tale, one), one]));
+    const before = await table.marked([...marks.keys()]);
+    const rest = [...marks].filter(([mark]) => !before.has(mark));
+    if (rest.length === 0) return "before";
+    let told: Told = "told";
+    // One action each: the subject and the returned part go by it.
+    for (const group of Map.groupBy(rest, ([, { action }]) => action).values()) {
+      if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender) {
+        told = "too many";
+        log.warn({ to: tale.to, about: tale.about, perHour: perSender }, "a delivery report was left out: its recipient has been sent too many in this hour");
+      } else await send({ ...tale, recipients: group.map(([, one]) => one) });
+      // Behind the report, not before it: a process that dies in between tells once more, and never not at all.
+      await table.mark(group.map(([mark]) => mark), clock.now() + REMEMBER_MS);
+    }
+    return told;
+  };
+
+  async function send(tale: Tale): Promise<void> {
+    const mail = await composeReport(tale, parts);
+    const [settled] = await queue.deliver(mail);
+    if (settled === undefined || settled.ok) {
+      trace({
+        message: tale.inbound?.id ?? tale.about, at: new Date(clock.now()), step: "replied", ...(tale.inbound?.rcpt !== undefined && { rcpt: tale.inbound.rcpt }),
+        ...(tale.account !== undefined && { account: tale.account }), ...(tale.zone !== undefined && { zone: tale.zone }), detail: { report: tale.recipients[0]!.action, to: tale.to, messageId: mail.messageId, recipients: tale.recipients.map(({ rcpt }) => rcpt) },
+      });
+    } else if (settled.temporary) throw new Fault(`a delivery report to ${tale.to} could not be queued: ${settled.reply.text}`);
+    else log.warn({ to: tale.to, about: tale.about, reply: settled.reply }, "a delivery report cannot be sent to this address");
+  }
+}
+
+function isAsked({ to, onlyIfAsked = false }: Tale, { action, notify }: Tale["recipients"][number]): boolean {
+  if (notify === undefined && onlyIfAsked) return false;
+  // Nobody who did not ask is told that something takes long: it would come four days before the end, or for nothing.
+  return isTold(to, action, notify && { notify: [...notify] }, { delays: false });
+}
+
+function markOf({ about }: Tale, { rcpt, action }: Recipient): string {
+  return `told ${createHash("sha256").update([about, rcpt, action].join("\0")).digest("base64url")}`;
+}

@@ -1,0 +1,117 @@
+import { sql, type Kysely } from "kysely";
+import { prepared, type Db, type Migration } from "../../store/index.ts";
+import { noticesMigration } from "./notices-table.ts";
+
+export interface ReturnsTables {
+  return_paths: PathRow;
+  /** What has been done and is not to be done again. */
+  return_marks: { id: string; expires_at: number };
+  /** How much there was of something in an hour. */
+  return_counts: { name: string; hour: number; count: number };
+}
+
+export interface PathRow {
+  id: string;
+  kind: "sent" | "forward";
+  /** "" is the platform itself. */
+  account_id: string;
+  zone_id: string | null;
+  /** What the message's steps are traced under. */
+  message_id: string;
+  /** Message-ID, with angle brackets. */
+  header_id: string;
+  /** The sending domain. */
+  domain: string | null;
+  /** Who may be told, "" for nobody. */
+  sender: string;
+  /** The recipient a forward came for. */
+  rcpt: string | null;
+  /** JSON: where the message went. */
+  recipients: string;
+  created_at: number;
+  expires_at: number;
+}
+
+/** Behind those of the outbound queue: the last of them adds indexes to it. */
+export const returnsMigrations: Migration[] = [
+  {
+    name: "mail-returns-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema.createTable("return_paths")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("kind", key, (column) => column.notNull())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("zone_id", key)
+        .addColumn("message_id", key, (column) => column.notNull())
+        .addColumn("header_id", "text", (column) => column.notNull())
+        .addColumn("domain", "text")
+        .addColumn("sender", "text", (column) => column.notNull())
+        .addColumn("rcpt", "text")
+        .addColumn("recipients", "text", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("expires_at", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex("return_paths_expiry").on("return_paths").columns(["expires_at", "id"]).execute();
+      await db.schema.createTable("return_marks")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("expires_at", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex("return_marks_expiry").on("return_marks").columns(["expires_at", "id"]).execute();
+      await db.schema.createTable("return_counts")
+        .addColumn("name", key, (column) => column.notNull())
+        .addColumn("hour", "bigint", (column) => column.notNull())
+        .addColumn("count", "integer", (column) => column.notNull())
+        .addPrimaryKeyConstraint("return_counts_key", ["name", "hour"])
+        .execute();
+      await db.schema.createIndex("return_counts_hour").on("return_counts").columns(["hour", "name"]).execute();
+    },
+  },
+  noticesMigration,
+];
+
+export type ReturnsTable = ReturnType<typeof createReturnsTable>;
+
+const MANY = 500;
+const HOUR = 3_600_000;
+
+export function createReturnsTable(db: Db) {
+  const tables: Kysely<ReturnsTables> = db.tables<ReturnsTables>();
+  const pathById = prepared<PathRow>((arg) => tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")));
+  const counted = prepared<{ count: number }>((arg) =>
+    tables.insertInto("return_counts").values({ name: arg<string>("name"), hour: arg<number>("hour"), count: 1 })
+      .onConflict((conflict) => conflict.columns(["name", "hour"]).doUpdateSet((eb) => ({ count: eb("return_counts.count", "+", 1) }))).returning("count"));
+
+  return {
+    insertPath: (row: PathRow): Promise<unknown> => db.write(tables.insertInto("return_paths").values(row)),
+
+    path: async (id: string): Promise<PathRow | undefined> => (await db.read(pathById({ id })))[0],
+
+    /** Of these the ones that stand. */
+    async marked(ids: readonly string[]): Promise<Set<string>> {
+      if (ids.length === 0) return new Set();
+      return new Set((await db.read(tables.selectFrom("return_marks").select("id").where("id", "in", ids))).map(({ id }) => id));
+    },
+
+    async mark(ids: readonly string[], expiresAt: number): Promise<void> {
+      if (ids.length > 0) await db.write(tables.insertInto("return_marks").values(ids.map((id) => ({ id, expires_at: expiresAt }))).onConflict((conflict) => conflict.column("id").doNothing()));
+    },
+
+    /** One more of `name` in this hour; how many that makes. */
+    async count(name: string, now: number): Promise<number> {
+      return (await db.write(counted({ name, hour: Math.floor(now / HOUR) }))).rows[0]!.count;
+    },
+
+    /** Deletes what nobody asks for any more, a bounded number of rows. True when there may be more. */
+    async sweep(now: number): Promise<boolean> {
+      const paths = tables.selectFrom("return_paths").select("id").where("expires_at", "<", now).orderBy("expires_at").orderBy("id").limit(MANY);
+      const marks = tables.selectFrom("return_marks").select("id").where("expires_at", "<", now).orderBy("expires_at").orderBy("id").limit(MANY);
+      const old = [
+        await db.write(tables.deleteFrom("return_paths").where("id", "in", paths)),
+        await db.write(tables.deleteFrom("return_marks").where("id", "in", marks)),
+      ];
+      await db.write(tables.deleteFrom("return_counts").where("hour", "<", Math.floor(now / HOUR) - 1));
+      return old.some(({ affected }) => affected === MANY);
+    },
+  };
+}

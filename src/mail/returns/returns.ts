@@ -1,0 +1,120 @@
+import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { Srs } from "../../protocol/srs/index.ts";
+import type { Db } from "../../store/index.ts";
+import type { DkimKey, Signer } from "../authenticate/sign.ts";
+import { mailErrors } from "../errors.ts";
+import type { MailSource, Trace, Transport } from "../messages/types.ts";
+import { suppressionFor } from "./classify.ts";
+import { createFailures, statusOf } from "./failures.ts";
+import { createNotices } from "./notices.ts";
+import { createPaths, pathId } from "./paths.ts";
+import { createReporter } from "./reporter.ts";
+import { createReturnsTable } from "./returns-table.ts";
+import { createTake } from "./take.ts";
+import type { BounceList, BounceRequest, ReturnPathRequest, ReturnsService } from "./types.ts";
+
+export interface ReturnsOptions {
+  db: Db;
+  /** Takes a message into the outbound queue: resolves when it is on the disk. */
+  queue: Transport;
+  srs: Srs;
+  /** Keys of the return paths, newest first. */
+  keys: readonly [string, ...string[]];
+  /** Domain of SRS, of the stored return paths of forwards, and of MAILER-DAEMON. */
+  forwardDomain: string;
+  /** First label of the names where bounces of sent mail arrive. */
+  label: string;
+  /** Our host name. */
+  name: string;
+  signer: Signer;
+  /** What reports are signed with: keys of the forward domain. Default: none. */
+  signWith?: () => Promise<readonly DkimKey[]>;
+  list?: BounceList;
+  trace: Trace;
+  clock: Clock;
+  ids: Pick<Ids, "hex" | "token" | "messageId">;
+  log: Log;
+  limits?: Partial<ReturnsLimits>;
+}
+
+export interface ReturnsLimits {
+  /** Days for which a return path works. */
+  pathDays: number;
+  /** Reports to one sender in an hour. */
+  reportsPerSender: number;
+  /** Messages to one return path, or on to one sender, in an hour. */
+  perPath: number;
+  /** How late mail is when its sender hears of it, where NOTIFY=DELAY asks. */
+  delayMs: number;
+}
+
+/** Servers try for five days, and people's own take longer: as SRS does. */
+export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = { pathDays: 21, reportsPerSender: 100, perPath: 200, delayMs: 4 * 3_600_000 };
+
+const DAY_MS = 86_400_000;
+
+export function createReturns(options: ReturnsOptions): ReturnsService {
+  const { db, queue, srs, keys, forwardDomain, label, name, signer, signWith = async () => [], list, trace, clock, ids, log } = options;
+  const limits = { ...DEFAULT_RETURNS_LIMITS, ...options.limits };
+  const table = createReturnsTable(db);
+  const paths = createPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
+  const failures = createFailures({ srs, paths, table, list, clock });
+  const report = createReporter({ table, queue, trace, log, clock, ids, signer, keys: signWith, name, domain: forwardDomain, perSender: limits.reportsPerSender });
+  const { refusal, take } = createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath: limits.perPath });
+  const notices = createNotices({ db, failures, report, clock, log, delayMs: limits.delayMs });
+
+  async function pathFor(request: ReturnPathRequest): Promise<string> {
+    const now = clock.now();
+    const id = pathId(ids.hex());
+    const common = { id, account_id: request.account ?? "", zone_id: request.zone ?? null, created_at: now, expires_at: now + (limits.pathDays + 1) * DAY_MS };
+    if (request.use === "sending") {
+      const { domain, messageId, to, message = messageId, from = "" } = request;
+      await table.insertPath({ ...common, kind: "sent", message_id: message, header_id: messageId, domain, sender: from, rcpt: null, recipients: JSON.stringify(to) });
+      return paths.make(id, paths.hostOf(domain), now);
+    }
+    const { inbound, sender, vouched } = request;
+    await table.insertPath({ ...common, kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" });
+    return paths.make(id, forwardDomain, now);
+  }
+
+  async function bounce({ account, zone, inbound, envelope, vouched, recipients, source, arrivedAt }: BounceRequest): Promise<boolean> {
+    const told = await report({
+      to: envelope.from, vouched, about: inbound.id, account, zone, inbound: { id: inbound.id, ...(recipients.length === 1 && { rcpt: recipients[0]!.rcpt }) }, arrived: arrivedAt,
+      ...(envelope.dsn && { dsn: envelope.dsn }),
+      recipients: recipients.map(({ action = "failed", ...one }) => ({ ...one, action, ...envelope.dsn?.to?.[one.rcpt] })),
+      original: async () => ({ head: source.headerBlock, whole: () => wholeOf(source), size: source.size }),
+    });
+    return told === "told" || told === "before";
+  }
+
+  return {
+    pathFor,
+    isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.has(rcpt) || paths.isAbuseDesk(rcpt),
+    check: async (rcpt, { from }) => refusal(rcpt, from),
+    async take(mail) {
+      try {
+        return await take(mail);
+      } catch (err) {
+        if (err instanceof UserError && err.entry.smtp !== undefined) throw err;
+        log.error({ err, message: mail.source.id, rcpt: mail.rcpt }, "what came to a return path could not be handled");
+        throw mailErrors.fault({}, { cause: err });
+      }
+    },
+    bounce,
+    async onFailed(failure) {
+      await failures.suppressFailed(failure);
+      await report(await failures.taleOf(failure));
+    },
+    noteRefused: ({ account, domain, rcpt, reply }) =>
+      failures.suppress(account, rcpt, reply.code < 500 ? undefined : suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text }), { domain, note: `${reply.code} ${reply.enhanced} ${reply.text}` }),
+    async sweep() {
+      await notices();
+      for (let rounds = 0; rounds < 20 && (await table.sweep(clock.now())); rounds++) continue;
+    },
+  };
+}
+
+async function wholeOf({ open }: Pick<MailSource, "open">): Promise<Uint8Array> {
+  const body = open();
+  return body instanceof Uint8Array ? body : Buffer.concat(await body.toArray());
+}

@@ -1,0 +1,182 @@
+import { createHash } from "node:crypto";
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { MAX_BOUNCE_BYTES, readBounce, readFeedback, type BouncedRecipient, type Feedback } from "../../protocol/dsn/index.ts";
+import { headerValue, parseMessageId, readHeader, sameAddress } from "../../protocol/rfc5322/index.ts";
+import type { Srs } from "../../protocol/srs/index.ts";
+import { replyOf } from "../errors.ts";
+import type { Envelope, MailSource, Settled, SmtpReply, Trace, TraceEvent, Transport } from "../messages/types.ts";
+import { suppressionFor } from "./classify.ts";
+import { returnsErrors } from "./errors.ts";
+import type { Failures } from "./failures.ts";
+import type { Paths } from "./paths.ts";
+import type { PathRow, ReturnsTable } from "./returns-table.ts";
+
+export interface TakeParts {
+  srs: Srs;
+  paths: Paths;
+  table: ReturnsTable;
+  failures: Failures;
+  queue: Transport;
+  trace: Trace;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId">;
+  forwardDomain: string;
+  /** Messages to one return path, or on to one sender, in an hour. */
+  perPath: number;
+}
+
+interface Returned {
+  rcpt: string;
+  envelope: Pick<Envelope, "from">;
+  source: MailSource;
+}
+
+/** How long a report is known again: longer than a server tries to bring it. */
+const KNOWN_MS = 10 * 86_400_000;
+
+/** What comes to a return path. */
+export function createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath }: TakeParts) {
+  /** What can be told from the envelope alone. */
+  function refusal(rcpt: string, from: string): SmtpReply | undefined {
+    if (srs.isOurs(rcpt)) {
+      // Anybody who was forwarded a message has an SRS address of its sender: it is for bounces, and no way to write to them.
+      if (from !== "") return replyOf(returnsErrors.onlyReports());
+      const back = srs.reverse(rcpt, clock.now());
+      return back.ok ? undefined : replyOf(back.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
+    }
+    if (paths.isAbuseDesk(rcpt)) return undefined;
+    const read = paths.read(rcpt, clock.now());
+    return read.ok ? undefined : replyOf(read.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
+  }
+
+  async function take(mail: Returned): Promise<Settled> {
+    const { rcpt, envelope } = mail;
+    const refused = refusal(rcpt, envelope.from);
+    if (refused !== undefined) return settledBy(rcpt, refused);
+    const known = knownAs(mail);
+    if (known !== undefined && (await table.marked([known])).size > 0) {
+      tell(mail.source.id, "dropped", { why: "this report has come before" }, { rcpt });
+      return { rcpt, ok: true };
+    }
+    if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath) return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
+    const settled = srs.isOurs(rcpt) ? await takeSrs(mail) : paths.isAbuseDesk(rcpt) ? await takeComplaint(mail) : await takePath(mail);
+    // Last: a process that dies before has answered nothing, and the report comes again.
+    if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS);
+    return settled;
+  }
+
+  async function takeSrs({ rcpt, source }: Returned): Promise<Settled> {
+    const back = srs.reverse(rcpt, clock.now());
+    if (!back.ok) return settledBy(rcpt, replyOf(returnsErrors.noSuchPath()));
+    return passOn(rcpt, source, back.address, undefined);
+  }
+
+  async function takePath({ rcpt, envelope, source }: Returned): Promise<Settled> {
+    const read = paths.read(rcpt, clock.now());
+    const path = read.ok ? await table.path(read.id) : undefined;
+    if (path === undefined) return settledBy(rcpt, replyOf(returnsErrors.pathExpired()));
+    const bytes = await beginning(source);
+    if (envelope.from !== "") {
+      const feedback = path.kind === "sent" ? readFeedback(bytes) : undefined;
+      if (feedback === undefined) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+      await complain(path, feedback);
+      return { rcpt, ok: true };
+    }
+    const bounce = readBounce(bytes);
+    for (const one of bounce?.recipients ?? []) await noteBounce(path, one, bounce!.kind === "guess");
+    if (path.kind === "forward") return takeForwarded(rcpt, source, path);
+    const feedback = bounce === undefined ? readFeedback(bytes) : undefined;
+    if (feedback !== undefined) await complain(path, feedback);
+    // Answering machines use the return path too; nobody waits for what they say.
+    else if (bounce === undefined) tell(source.id, "dropped", { why: "no delivery report", about: path.header_id }, { rcpt, path });
+    return { rcpt, ok: true };
+  }
+
+  async function takeForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<Settled> {
+    if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
+    // Nobody vouched for the sender: to tell the address would be to write to a stranger.
+    tell(source.id, "dropped", { why: "the sender is not vouched for", about: path.message_id }, { rcpt, path });
+    return { rcpt, ok: true };
+  }
+
+  /** A bounce on its way back to the first sender: still from nobody, so that it ends there. */
+  async function passOn(rcpt: string, source: MailSource, to: string, path: PathRow | undefined): Promise<Settled> {
+    if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath) return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
+    const account = path?.account_id ? { account: path.account_id } : {};
+    const [settled] = await queue.deliver({ messageId: ids.messageId(forwardDomain), cause: "forward", from: "", to: [to], raw: () => source.open(), inbound: { id: source.id, rcpt }, ...account });
+    if (settled !== undefined && !settled.ok) return { ...settled, rcpt };
+    tell(source.id, "forwarded", { to, report: true }, { rcpt, path });
+    return { rcpt, ok: true };
+  }
+
+  /** abuse@ of a name where bounces arrive: what providers send there names the path of the message in it. */
+  async function takeComplaint({ rcpt, source }: Returned): Promise<Settled> {
+    const feedback = readFeedback(await beginning(source));
+    for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
+      const read = address === undefined ? undefined : paths.read(address, clock.now());
+      const path = read?.ok ? await table.path(read.id) : undefined;
+      if (feedback === undefined || path?.kind !== "sent") continue;
+      await complain(path, feedback);
+      return { rcpt, ok: true };
+    }
+    return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+  }
+
+  async function noteBounce(path: PathRow, one: BouncedRecipient, guessed: boolean): Promise<void> {
+    const rcpt = recipientOf(path, [one.original, one.address]);
+    const code = Number(/^\s*(\d{3})\b/.exec(one.diagnostic ?? "")?.[1] ?? 0);
+    const step = one.action === "failed" ? "bounced" : one.action === "delayed" ? "deferred" : "delivered";
+    const words = { ...(code === 0 ? {} : { code }), enhanced: one.status, text: one.diagnostic ?? "" };
+    tell(path.message_id, step, { ...words, report: true, to: one.address, messageId: path.header_id, ...(one.remoteMta !== undefined && { host: one.remoteMta }) }, { rcpt: path.rcpt ?? rcpt ?? one.address, path });
+    if (path.kind !== "sent" || rcpt === undefined || one.action !== "failed") return;
+    const reason = suppressionFor({ status: one.status, ...(code === 0 ? {} : { code }), text: one.diagnostic ?? "", guessed });
+    await failures.suppress(path.account_id, rcpt, reason, { ...domainOf(path), note: `${one.status} ${one.diagnostic ?? ""}`.trim() });
+  }
+
+  async function complain(path: PathRow, feedback: Feedback): Promise<void> {
+    const rcpt = recipientOf(path, [...feedback.recipients, ...feedback.to]);
+    tell(path.message_id, "bounced", { complaint: feedback.type, report: true, messageId: path.header_id, ...(feedback.userAgent !== undefined && { host: feedback.userAgent }) }, { ...(rcpt !== undefined && { rcpt }), path });
+    // The opposite of a complaint, and what is said about signatures, suppress nobody (RFC 5965 7.3, RFC 6591).
+    if (rcpt === undefined || feedback.type === "not-spam" || feedback.type === "auth-failure") return;
+    await failures.suppress(path.account_id, rcpt, "complaint", { ...domainOf(path), note: `feedback report: ${feedback.type}` });
+  }
+
+  function tell(message: string, step: TraceEvent["step"], detail: Record<string, unknown>, { rcpt, path }: { rcpt?: string; path?: PathRow | undefined }) {
+    trace({
+      message, at: new Date(clock.now()), step, detail, ...(rcpt !== undefined && { rcpt }),
+      ...(path !== undefined && path.account_id !== "" && { account: path.account_id }), ...(path?.zone_id != null && { zone: path.zone_id }),
+    });
+  }
+
+  return { refusal, take };
+}
+
+/** Of the addresses a report names the one the message went to; with a single recipient there is no doubt. A report about others is not believed. */
+function recipientOf(path: PathRow, named: readonly (string | undefined)[]): string | undefined {
+  const sent = JSON.parse(path.recipients) as string[];
+  return sent.find((rcpt) => named.some((address) => address !== undefined && sameAddress(address, rcpt))) ?? (sent.length === 1 ? sent[0] : undefined);
+}
+
+const domainOf = ({ domain }: PathRow) => (domain === null ? {} : { domain });
+
+const settledBy = (rcpt: string, reply: SmtpReply): Settled => ({ rcpt, ok: false, temporary: reply.code < 500, reply });
+
+/** What a report is known by when it comes again: by a server that missed our answer, or by somebody who found it. */
+function knownAs({ rcpt, source }: Returned): string | undefined {
+  const reading = readHeader(source.headerBlock);
+  const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
+  return id === undefined ? undefined : `come ${createHash("sha256").update(`${rcpt.toLowerCase()}\0${id}`).digest("base64url")}`;
+}
+
+async function beginning(source: MailSource): Promise<Uint8Array> {
+  const body = source.open();
+  if (body instanceof Uint8Array) return body.subarray(0, MAX_BOUNCE_BYTES);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= MAX_BOUNCE_BYTES) break;
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_BOUNCE_BYTES);
+}

@@ -5,7 +5,7 @@ import type { Pair } from "./pair.ts";
 export interface HeldCertificates extends TlsSource {
   /** Serves these from now on: by their names, and the first to whoever asks for none of them. At least one. */
   hold(pairs: readonly [Pair, ...Pair[]]): void;
-  held(): readonly Pair[];
+  held(): readonly [Pair, ...Pair[]];
 }
 
 export function createHeldCertificates(first: Pair): HeldCertificates {

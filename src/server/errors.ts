@@ -20,6 +20,12 @@ export const serverErrors = defineErrors("start", {
     message: "{host} can be reached by other machines, and {missing}.",
     fix: "{fix} Or listen on 127.0.0.1 only.",
   },
+  noZoneForCertificate: {
+    code: "no_zone_for_certificate",
+    http: 400,
+    message: "{name} is in no zone that is served here, so it cannot be shown by DNS that it is ours.",
+    fix: "Add the zone, or set tls.acme_challenge to http-01.",
+  },
   secretsElsewhere: {
     code: "secrets_elsewhere",
     http: 400,

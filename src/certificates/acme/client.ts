@@ -1,0 +1,140 @@
+import { createHash, createPublicKey, sign, type KeyObject } from "node:crypto";
+import type { Clock } from "../../kernel/index.ts";
+import type { AcmeHttp, AcmeResponse } from "./http.ts";
+import { AcmeProblem, problemOf, retryAfter, type ProblemDocument } from "./problem.ts";
+
+/** What RFC 8555 7.1 calls them, as far as they are used here. */
+export interface Order {
+  url: string;
+  status: "pending" | "ready" | "processing" | "valid" | "invalid";
+  authorizations: string[];
+  finalize: string;
+  certificate?: string;
+  error?: ProblemDocument;
+}
+
+export interface Authorization {
+  status: "pending" | "valid" | "invalid" | "deactivated" | "expired" | "revoked";
+  identifier: { type: string; value: string };
+  challenges: Challenge[];
+}
+
+export interface Challenge {
+  type: string;
+  url: string;
+  token: string;
+  status: "pending" | "processing" | "valid" | "invalid";
+  error?: ProblemDocument;
+}
+
+/** With how long the server wants to be waited for until the next look. */
+export type Looked<Thing> = Thing & { waitMs: number | undefined };
+
+/** One account at one ACME server (RFC 8555). Everything throws AcmeProblem for what the server refuses and an Error for what the network does. */
+export interface AcmeClient {
+  /** Makes the account of this key, or finds it, and agrees to the server's terms. Before anything else. */
+  register(contact: readonly string[]): Promise<void>;
+  newOrder(names: readonly string[]): Promise<Looked<Order>>;
+  order(url: string): Promise<Looked<Order>>;
+  authorization(url: string): Promise<Looked<Authorization>>;
+  /** The server may look now. */
+  challengeReady(url: string): Promise<void>;
+  finalize(url: string, request: Uint8Array): Promise<void>;
+  /** PEM, with its chain. */
+  certificate(url: string): Promise<string>;
+  /** What has to be shown for a token (8.1). */
+  keyAuthorization(token: string): string;
+}
+
+export interface AcmeClientOptions {
+  directory: string;
+  /** Private, on P-256. */
+  key: KeyObject;
+  http: AcmeHttp;
+  clock: Pick<Clock, "now">;
+  signal: AbortSignal;
+}
+
+type Directory = Record<"newNonce" | "newAccount" | "newOrder", string>;
+const BAD_NONCES = 10;
+
+export function createAcmeClient({ directory: directoryUrl, key, http, clock, signal }: AcmeClientOptions): AcmeClient {
+  const { crv, kty, x, y } = createPublicKey(key).export({ format: "jwk" });
+  const jwk = { crv, kty, x, y };
+  // RFC 7638 3: the required members, in lexicographic order, without white space.
+  const thumbprint = createHash("sha256").update(JSON.stringify(jwk)).digest("base64url");
+  let known: Promise<Directory> | undefined;
+  let account: string | undefined;
+  let nonce: string | undefined;
+
+  async function readDirectory(): Promise<Directory> {
+    const response = await http("GET", directoryUrl, undefined, signal);
+    if (response.status !== 200) throw problemOf(response, directoryUrl, clock.now());
+    const found = jsonOf<Partial<Directory>>(response, directoryUrl);
+    if (![found.newNonce, found.newAccount, found.newOrder].every((url) => typeof url === "string")) throw new AcmeProblem(`${directoryUrl} is not the directory of an ACME server`, "");
+    return found as Directory;
+  }
+  const directory = () => (known ??= readDirectory());
+
+  async function freshNonce(): Promise<string> {
+    const response = await http("HEAD", (await directory()).newNonce, undefined, signal);
+    const fresh = response.header("replay-nonce");
+    if (fresh === undefined) throw problemOf(response, "A request for a nonce", clock.now());
+    return fresh;
+  }
+
+  /** `payload` undefined: POST-as-GET (6.3). */
+  async function post(url: string, payload?: object): Promise<AcmeResponse> {
+    for (let bad = 0; ; bad++) {
+      // A nonce serves once, so whoever takes it leaves none behind.
+      const taken = nonce;
+      nonce = undefined;
+      const head = { alg: "ES256", nonce: taken ?? (await freshNonce()), url, ...(account === undefined ? { jwk } : { kid: account }) };
+      const signed = `${base64url(JSON.stringify(head))}.${payload === undefined ? "" : base64url(JSON.stringify(payload))}`;
+      const [protectedHead, body] = signed.split(".");
+      const signature = sign("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" }).toString("base64url");
+      const response = await http("POST", url, JSON.stringify({ protected: protectedHead, payload: body, signature }), signal);
+      nonce = response.header("replay-nonce");
+      if (response.status < 300) return response;
+      const problem = problemOf(response, url, clock.now());
+      // 6.5: a nonce may go bad at any time and is no fault of anybody's.
+      if (problem.type !== "badNonce" || bad === BAD_NONCES) throw problem;
+    }
+  }
+
+  async function look<Thing>(url: string, payload?: object): Promise<Looked<Thing>> {
+    const response = await post(url, payload);
+    const location = response.header("location");
+    return { url: payload === undefined ? url : location, ...jsonOf<Thing & object>(response, url), waitMs: retryAfter(response, clock.now()) } as Looked<Thing>;
+  }
+
+  return {
+    async register(contact) {
+      account = undefined;
+      // 7.3: a key that has an account already gets that one.
+      const response = await post((await directory()).newAccount, { termsOfServiceAgreed: true, contact });
+      const location = response.header("location");
+      if (location === undefined) throw new AcmeProblem("The ACME server made an account and did not say where it is", "");
+      account = location;
+    },
+    newOrder: async (names) => look((await directory()).newOrder, { identifiers: names.map((value) => ({ type: "dns", value })) }),
+    order: (url) => look(url),
+    authorization: (url) => look(url),
+    challengeReady: async (url) => void (await post(url, {})),
+    finalize: async (url, request) => void (await post(url, { csr: Buffer.from(request).toString("base64url") })),
+    certificate: async (url) => (await post(url)).text,
+    keyAuthorization: (token) => `${token}.${thumbprint}`,
+  };
+}
+
+const base64url = (text: string) => Buffer.from(text).toString("base64url");
+
+function jsonOf<Thing>({ text }: AcmeResponse, url: string): Thing {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value as Thing;
+  } catch {
+    // Said below.
+  }
+  throw new AcmeProblem(`${url} did not answer with a JSON object`, "");
+}

@@ -1,0 +1,76 @@
+import type { KeyObject } from "node:crypto";
+import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import { certificateRequest } from "../x509/certificate.ts";
+import type { AcmeClient, Authorization, Looked, Order } from "./client.ts";
+import { AcmeProblem, textOf } from "./problem.ts";
+import type { Proof, Solver } from "./solver.ts";
+
+export interface OrderParts {
+  client: AcmeClient;
+  contact: readonly string[];
+  solver: Solver;
+  clock: Clock;
+  log: Log;
+  /** Ends everything; an order that waits for its server waits until then. */
+  signal: AbortSignal;
+}
+
+const FIRST_LOOK_MS = 200;
+const MOST_MS = 10_000;
+
+/** Asks for a certificate for these names, whose private key is `key`, from the account to the chain in PEM (RFC 8555 7.4). */
+export async function orderCertificate(parts: OrderParts, names: readonly string[], key: KeyObject): Promise<string> {
+  const { client, contact, clock, signal } = parts;
+  await client.register(contact);
+  const order = await client.newOrder(names);
+  const until = async (...done: Order["status"][]) => poll(() => client.order(order.url), ({ status }) => done.includes(status), clock, signal);
+  if (order.status === "pending") await prove(parts, order.authorizations);
+  if (refuseInvalid(await until("ready", "processing", "valid")).status === "ready") await client.finalize(order.finalize, certificateRequest(names, key));
+  const { certificate } = refuseInvalid(await until("valid"));
+  if (certificate === undefined) throw new AcmeProblem("The order is done and names no certificate", "");
+  return client.certificate(certificate);
+}
+
+/** All of an order at once: a server looks at each of them in its own time. */
+async function prove({ client, solver, clock, log, signal }: OrderParts, urls: readonly string[]): Promise<void> {
+  const shown: Proof[] = [];
+  try {
+    const waiting: string[] = [];
+    const ready: string[] = [];
+    for (const url of urls) {
+      const authorization = await client.authorization(url);
+      // A server remembers for a while what it was shown (7.1.3).
+      if (authorization.status === "valid") continue;
+      const challenge = authorization.challenges.find(({ type }) => type === solver.type);
+      const { value: name } = authorization.identifier;
+      if (challenge === undefined) throw new AcmeProblem(`The ACME server does not offer ${solver.type} for ${name}, only ${authorization.challenges.map(({ type }) => type).join(", ")}`, "");
+      const proof = { name, token: challenge.token, keyAuthorization: client.keyAuthorization(challenge.token) };
+      shown.push(proof);
+      await solver.show(proof, signal);
+      waiting.push(url);
+      ready.push(challenge.url);
+    }
+    for (const url of ready) await client.challengeReady(url);
+    for (const url of waiting) refuseUnproved(await poll(() => client.authorization(url), ({ status }) => status === "valid", clock, signal), solver.type);
+  } finally {
+    for (const proof of shown) await solver.clear(proof).catch((err: unknown) => log.warn({ name: proof.name, reason: messageOf(err) }, "what was shown to the ACME server could not be removed"));
+  }
+}
+
+/** Looks until it is done or not pending any more, slower each time, as slowly as the server asks. */
+async function poll<Thing extends Looked<{ status: string }>>(look: () => Promise<Thing>, done: (thing: Thing) => boolean, clock: Clock, signal: AbortSignal): Promise<Thing> {
+  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, MOST_MS)) {
+    const thing = await look();
+    if (done(thing) || (thing.status !== "pending" && thing.status !== "processing" && thing.status !== "ready")) return thing;
+    await clock.sleep(Math.min(Math.max(pause, thing.waitMs ?? 0), 60_000), signal);
+  }
+}
+
+function refuseInvalid(order: Order): Order {
+  if (order.status === "invalid") throw new AcmeProblem(`The ACME server gave the order up: ${textOf(order.error)}`, "");
+  return order;
+}
+
+function refuseUnproved({ status, identifier, challenges }: Authorization, type: string): void {
+  if (status !== "valid") throw new AcmeProblem(`The ACME server does not believe that ${identifier.value} is ours (${type}): ${textOf(challenges.find((one) => one.type === type)?.error)}`, "unauthorized");
+}

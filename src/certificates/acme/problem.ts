@@ -1,0 +1,50 @@
+import type { AcmeResponse } from "./http.ts";
+
+/** What an ACME server says when it does not do what it was asked (RFC 8555 6.7). */
+export class AcmeProblem extends Error {
+  override readonly name = "AcmeProblem";
+  /** Without its prefix: "badNonce", "rateLimited"; "" where the server gave none. */
+  readonly type: string;
+  /** How long the server wants to be left alone. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, type: string, retryAfterMs?: number) {
+    super(message);
+    this.type = type;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** A problem document (RFC 9457), as a server sends it or as it stands in an order or a challenge. */
+export interface ProblemDocument {
+  type?: string;
+  detail?: string;
+  subproblems?: (ProblemDocument & { identifier?: { value?: string } })[];
+}
+
+export function problemOf(response: AcmeResponse, asked: string, now: number): AcmeProblem {
+  let document: ProblemDocument = {};
+  try {
+    document = JSON.parse(response.text) as ProblemDocument;
+  } catch {
+    // A proxy in front answers with whatever it likes.
+  }
+  const type = typeOf(document);
+  return new AcmeProblem(`${asked} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${textOf(document)}`, type, retryAfter(response, now));
+}
+
+const typeOf = ({ type }: ProblemDocument) => (typeof type === "string" ? type.replace("urn:ietf:params:acme:error:", "") : "");
+
+export function textOf(document: ProblemDocument | undefined): string {
+  const detail = typeof document?.detail === "string" ? document.detail : "no reason was given";
+  const more = (Array.isArray(document?.subproblems) ? document.subproblems : []).map((sub) => `${sub.identifier?.value ?? ""}: ${textOf(sub)}`);
+  return [detail, ...more].join("; ").slice(0, 1000);
+}
+
+/** Milliseconds from Retry-After, which gives seconds or a date (RFC 9110 10.2.3); at most a day. */
+export function retryAfter({ header }: Pick<AcmeResponse, "header">, now: number): number | undefined {
+  const given = header("retry-after");
+  if (given === undefined) return undefined;
+  const ms = /^\d+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - now;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), 86_400_000);
+}

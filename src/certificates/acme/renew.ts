@@ -1,0 +1,73 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import type { Secrets } from "../../store/index.ts";
+import type { CertificateRow, CertificatesTable } from "../certificates-table.ts";
+import { readPair } from "../pair.ts";
+import { renewAt, retryIn } from "../renewal.ts";
+import { createAcmeClient } from "./client.ts";
+import type { AcmeHttp } from "./http.ts";
+import { orderCertificate } from "./order.ts";
+import { AcmeProblem } from "./problem.ts";
+import type { Solver } from "./solver.ts";
+
+export interface RenewParts {
+  table: CertificatesTable;
+  secrets: Secrets;
+  clock: Clock;
+  log: Log;
+  http: AcmeHttp;
+  directory: string;
+  contact: readonly string[];
+  solver: Solver;
+  /** Of everything for one certificate. */
+  orderMs: number;
+  over: AbortSignal;
+}
+
+const DAY = 86_400_000;
+
+/** What a private key of a row is sealed under. */
+export const sealedFor = (id: string): string => `tls/${id}`;
+
+/** Asks for the certificate of a row whose lease is held, and writes down what came of it. Whether there is a new one. */
+export async function renew(parts: RenewParts, row: CertificateRow, lease: string): Promise<boolean> {
+  const { table, secrets, clock, log, http, directory, contact, solver, orderMs, over } = parts;
+  const names = JSON.parse(row.names) as string[];
+  try {
+    const key = row.private_key === null ? newKey() : createPrivateKey(secrets.open(row.private_key, sealedFor(row.id)));
+    const signal = AbortSignal.any([over, AbortSignal.timeout(orderMs)]);
+    const client = createAcmeClient({ directory, key: await accountKey(parts), http, clock, signal });
+    const chain = await orderCertificate({ client, contact, solver, clock, log, signal }, names, key);
+    const pair = readPair({ cert: chain, key: pemOf(key) });
+    const kept = await table.issued(row.id, lease, { chain, private_key: secrets.seal(pair.key, sealedFor(row.id)), not_after: pair.notAfter, next_at: renewAt(pair) });
+    if (kept) log.info({ names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() }, "a TLS certificate was issued");
+    else log.warn({ names }, "a TLS certificate came too late: another process asks for it by now");
+    return kept;
+  } catch (err) {
+    // A server that stops says nothing about the certificate: whoever looks next takes it up.
+    if (over.aborted) await table.failed(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
+    else await putOff(parts, row, lease, err);
+    return false;
+  }
+}
+
+async function putOff({ table, clock, log }: RenewParts, row: CertificateRow, lease: string, err: unknown): Promise<void> {
+  const failures = row.failures + 1;
+  const wait = retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
+  const reason = messageOf(err).slice(0, 1000);
+  await table.failed(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
+  const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY);
+  log[daysLeft !== undefined && daysLeft < 7 ? "error" : "warn"](
+    { names: JSON.parse(row.names) as unknown, reason, failures, againInSeconds: Math.round(wait / 1000), ...(daysLeft !== undefined && { daysLeft }) },
+    "a TLS certificate could not be had from the ACME server",
+  );
+}
+
+/** One account for all processes and certificates, made by whoever is first. */
+async function accountKey({ table, secrets, directory }: RenewParts): Promise<KeyObject> {
+  const context = `acme/${directory}`;
+  return createPrivateKey(secrets.open(await table.account(directory, secrets.seal(pemOf(newKey()), context)), context));
+}
+
+const newKey = (): KeyObject => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+const pemOf = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }) as string;

@@ -1,0 +1,98 @@
+import type { Db } from "../store/index.ts";
+
+export interface CertificateTables {
+  tls_certificates: {
+    id: string;
+    directory: string;
+    /** JSON */
+    names: string;
+    /** PEM; null until the first one was issued, as is the next. */
+    chain: string | null;
+    /** Sealed under `tls/<id>`. */
+    private_key: string | null;
+    not_after: number | null;
+    /** When it is to be asked for. */
+    next_at: number;
+    /** How often in a row it was asked for in vain, and why the last time. */
+    failures: number;
+    error: string | null;
+    /** Who asks for it now, and until when nobody else does. */
+    lease: string | null;
+    lease_until: number | null;
+  };
+  acme_accounts: {
+    directory: string;
+    /** Sealed under `acme/<directory>`. */
+    private_key: string;
+  };
+  acme_proofs: {
+    token: string;
+    key_authorization: string;
+    expires_at: number;
+  };
+}
+
+export type CertificateRow = CertificateTables["tls_certificates"];
+type Issued = Pick<CertificateRow, "chain" | "private_key" | "not_after" | "next_at">;
+
+export interface CertificatesTable {
+  /** Makes the rows that are not there yet. */
+  want(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
+  rows(ids: readonly string[]): Promise<CertificateRow[]>;
+  /** Undefined where it is not due, or somebody else asks for it. */
+  claim(id: string, lease: string, now: number, until: number): Promise<CertificateRow | undefined>;
+  /** False when the lease was lost. */
+  issued(id: string, lease: string, issued: Issued): Promise<boolean>;
+  failed(id: string, lease: string, failed: Pick<CertificateRow, "next_at" | "failures" | "error">): Promise<boolean>;
+  /** Removes what expired before and nobody has asked for since. */
+  forget(before: number): Promise<void>;
+  /** The account's key, sealed: the first that anybody brought. */
+  account(directory: string, fresh: string): Promise<string>;
+}
+
+export function createCertificatesTable(db: Db): CertificatesTable {
+  const tables = db.tables<CertificateTables>();
+  const free = { lease: null, lease_until: null };
+  const settle = async (id: string, lease: string, change: Partial<CertificateRow>) =>
+    (await db.write(tables.updateTable("tls_certificates").set({ ...change, ...free }).where("id", "=", id).where("lease", "=", lease))).affected === 1;
+
+  return {
+    async want(rows) {
+      if (rows.length === 0) return;
+      const empty = { ...free, chain: null, private_key: null, not_after: null, failures: 0, error: null };
+      await db.write(tables.insertInto("tls_certificates").values(rows.map((row) => ({ ...row, ...empty }))).onConflict((conflict) => conflict.column("id").doNothing()));
+    },
+    rows: (ids) => (ids.length === 0 ? Promise.resolve([]) : db.read(tables.selectFrom("tls_certificates").selectAll().where("id", "in", ids))),
+    async claim(id, lease, now, until) {
+      const claimed = tables.updateTable("tls_certificates").set({ lease, lease_until: until }).where("id", "=", id).where("next_at", "<=", now)
+        .where(({ or, eb }) => or([eb("lease_until", "is", null), eb("lease_until", "<", now)])).returningAll();
+      return (await db.write(claimed)).rows[0];
+    },
+    issued: (id, lease, issued) => settle(id, lease, { ...issued, failures: 0, error: null }),
+    failed: (id, lease, failed) => settle(id, lease, failed),
+    forget: async (before) => void (await db.write(tables.deleteFrom("tls_certificates").where("not_after", "<", before).where("next_at", "<", before))),
+    async account(directory, fresh) {
+      await db.write(tables.insertInto("acme_accounts").values({ directory, private_key: fresh }).onConflict((conflict) => conflict.column("directory").doNothing()));
+      return (await tables.selectFrom("acme_accounts").select("private_key").where("directory", "=", directory).executeTakeFirstOrThrow()).private_key;
+    },
+  };
+}
+
+export interface ProofsTable {
+  add(token: string, keyAuthorization: string, expiresAt: number): Promise<void>;
+  find(token: string, now: number): Promise<string | undefined>;
+  remove(token: string, now: number): Promise<void>;
+}
+
+export function createProofsTable(db: Db): ProofsTable {
+  const tables = db.tables<CertificateTables>();
+  return {
+    async add(token, keyAuthorization, expiresAt) {
+      const row = { key_authorization: keyAuthorization, expires_at: expiresAt };
+      await db.write(tables.insertInto("acme_proofs").values({ token, ...row }).onConflict((conflict) => conflict.column("token").doUpdateSet(row)));
+    },
+    find: async (token, now) => (await db.read(tables.selectFrom("acme_proofs").select("key_authorization").where("token", "=", token).where("expires_at", ">", now)))[0]?.key_authorization,
+    // With what a killed process left behind.
+    remove: async (token, now) => void (await db.write(tables.deleteFrom("acme_proofs").where(({ or, eb }) => or([eb("token", "=", token), eb("expires_at", "<=", now)])))),
+  };
+}

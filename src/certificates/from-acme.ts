@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import type { Clock, Ids, Log } from "../kernel/index.ts";
+import type { Db, Events, Secrets } from "../store/index.ts";
+import { createAcmeHttp } from "./acme/http.ts";
+import { renew, sealedFor } from "./acme/renew.ts";
+import type { Solver } from "./acme/solver.ts";
+import type { Certificates } from "./certificates.ts";
+import { createCertificatesTable, type CertificateRow } from "./certificates-table.ts";
+import { createHeldCertificates } from "./held.ts";
+import { readPair, type Pair } from "./pair.ts";
+
+export interface AcmeCertificatesOptions {
+  db: Db;
+  events: Events;
+  secrets: Secrets;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  /** Address of the ACME server's directory. */
+  directory: string;
+  /** `mailto:` addresses. */
+  contact?: readonly string[];
+  /** PEM: the authorities that the ACME server is trusted by. Absent: the usual ones. */
+  ca?: string | undefined;
+  solver: Solver;
+  /** The certificates there shall be, each by its names; the first is the default one. Asked at each look. At most 1000 count. */
+  wanted(): Promise<readonly (readonly string[])[]>;
+  /** Served for whatever there is no certificate for yet. */
+  fallback: Pair;
+  /** How often to look whether one is due, or was renewed elsewhere. Default a minute. */
+  pollMs?: number;
+  /** Of one request to the ACME server, default 30 s; of everything for one certificate, default 5 minutes. */
+  limits?: { requestMs?: number; orderMs?: number };
+}
+
+export interface AcmeCertificates extends Certificates {
+  /** Begins to ask: when the listeners are there that HTTP-01 needs. Until then only what the database holds is served. */
+  start(): void;
+}
+
+const CHANGED = "certificates.changed";
+const MOST = 1000;
+const DAY = 86_400_000;
+
+/**
+ * Certificates from an ACME server, kept in the database and shared by all processes on it: whoever finds one due takes a lease and asks, the
+ * others hear of it and serve it. Their private keys stay the same when they are renewed, so that TLSA records stay true (RFC 7671 5.1).
+ */
+export async function createAcmeCertificates(options: AcmeCertificatesOptions): Promise<AcmeCertificates> {
+  const { db, events, secrets, clock, ids, log, directory, contact = [], ca, solver, fallback, pollMs = 60_000, limits: { requestMs, orderMs = 5 * 60_000 } = {} } = options;
+  const table = createCertificatesTable(db);
+  const http = createAcmeHttp({ ca, ...(requestMs !== undefined && { timeoutMs: requestMs }) });
+  const held = createHeldCertificates(fallback);
+  const over = new AbortController();
+  let watching: Promise<void> | undefined;
+  /** One after the other: a look that begins later sees what the one before has done. */
+  let turn = Promise.resolve();
+
+  async function wantedRows(): Promise<CertificateRow[]> {
+    const wanted = (await options.wanted()).slice(0, MOST).map((names) => [...new Set(names.map((name) => name.toLowerCase()))]);
+    const rows = wanted.map((names) => ({ id: idOf(directory, names), directory, names: JSON.stringify(names), next_at: clock.now() }));
+    const read = async () => new Map((await table.rows(rows.map(({ id }) => id))).map((row) => [row.id, row]));
+    let found = await read();
+    const missing = rows.filter(({ id }) => !found.has(id));
+    if (missing.length > 0) {
+      await table.want(missing);
+      found = await read();
+    }
+    return rows.flatMap(({ id }) => found.get(id) ?? []);
+  }
+
+  function serve(rows: readonly CertificateRow[]) {
+    const before = new Map(held.held().map((pair) => [pair.cert, pair]));
+    const [first, ...rest] = rows.map(({ id, names, chain, private_key: key }) => {
+      if (chain === null || key === null) return undefined;
+      try {
+        return before.get(chain) ?? readPair({ cert: chain, key: secrets.open(key, sealedFor(id)) });
+      } catch (err) {
+        log.error({ err, names }, "a TLS certificate in the database cannot be used");
+        return undefined;
+      }
+    });
+    const pairs: [Pair, ...Pair[]] = [first ?? fallback, ...rest.filter((pair) => pair !== undefined)];
+    if (pairs.length !== before.size || pairs.some((pair) => !before.has(pair.cert)) || pairs[0].cert !== held.held()[0].cert) held.hold(pairs);
+  }
+
+  async function look({ ask }: { ask: boolean }) {
+    const rows = await wantedRows();
+    serve(rows);
+    if (!ask) return;
+    for (const { id, next_at } of rows) {
+      if (over.signal.aborted) return;
+      if (next_at > clock.now()) continue;
+      const lease = ids.hex();
+      const row = await table.claim(id, lease, clock.now(), clock.now() + orderMs + 60_000);
+      if (row === undefined) continue;
+      if (!(await renew({ table, secrets, clock, log, http, directory, contact, solver, orderMs, over: over.signal }, row, lease))) continue;
+      serve(await wantedRows());
+      events.publish(CHANGED, id);
+    }
+    await table.forget(clock.now() - 30 * DAY);
+  }
+
+  const lookInTurn = (how: { ask: boolean }) =>
+    (turn = turn.then(() => look(how)).catch((err: unknown) => {
+      if (!over.signal.aborted) log.warn({ err }, "TLS certificates could not be looked after");
+    }));
+
+  async function watch() {
+    while (!over.signal.aborted) {
+      await lookInTurn({ ask: true });
+      await clock.sleep(pollMs, over.signal).catch(() => {});
+    }
+  }
+
+  await look({ ask: false });
+  // What another process was given. One that is asking may stay inside for minutes, so this does not wait for its turn.
+  const unsubscribe = events.subscribe(CHANGED, () => void wantedRows().then(serve).catch((err: unknown) => log.warn({ err }, "a renewed TLS certificate could not be read")));
+
+  return {
+    context: held.context,
+    pem: held.pem,
+    onChange: held.onChange,
+    start: () => void (watching ??= watch()),
+    refresh: () => lookInTurn({ ask: watching !== undefined }),
+    async close() {
+      unsubscribe();
+      over.abort(new Error("the server is shutting down"));
+      await watching;
+      await turn;
+    },
+  };
+}
+
+const idOf = (directory: string, names: readonly string[]) => createHash("sha256").update(JSON.stringify([directory, ...names.toSorted()])).digest("hex").slice(0, 32);

@@ -1,0 +1,103 @@
+import { open } from "node:fs/promises";
+import { messageOf, type Clock, type Log } from "../kernel/index.ts";
+import type { TlsPem } from "../kernel/tls-source.ts";
+import type { Certificates } from "./certificates.ts";
+import { certificateErrors } from "./errors.ts";
+import { createHeldCertificates } from "./held.ts";
+import { readPair } from "./pair.ts";
+
+export interface FileCertificatesOptions {
+  /** PEM: the certificate and its chain. */
+  certFile: string;
+  /** PEM: its private key. */
+  keyFile: string;
+  clock: Clock;
+  log: Log;
+  /** How often the files are looked at. Default 5 s. Watching them would miss what renews through symbolic links. */
+  pollMs?: number;
+}
+
+const MAX_BYTES = 1024 * 1024;
+
+/**
+ * What somebody else puts into two files. When they change and do not belong together, the pair before is served on. Rejects with UserError
+ * badPair or unreadable when they cannot be used from the start.
+ */
+export async function createFileCertificates({ certFile, keyFile, clock, log, pollMs = 5000 }: FileCertificatesOptions): Promise<Certificates> {
+  let seen = await read();
+  const held = createHeldCertificates(firstPair(seen));
+  const over = new AbortController();
+  let trouble: string | undefined;
+  warnOfAge();
+
+  async function read(): Promise<TlsPem> {
+    return { cert: await readSome(certFile), key: await readSome(keyFile) };
+  }
+
+  function firstPair(content: TlsPem) {
+    try {
+      return readPair(content);
+    } catch (err) {
+      throw certificateErrors.badPair({ cert: certFile, key: keyFile, reason: messageOf(err) }, { cause: err });
+    }
+  }
+
+  function warnOfAge() {
+    const [{ notAfter }] = held.held();
+    if (notAfter <= clock.now()) log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "the TLS certificate has expired");
+  }
+
+  async function refresh() {
+    let content: TlsPem | undefined;
+    try {
+      content = await read();
+      if (content.cert === seen.cert && content.key === seen.key) {
+        trouble = undefined;
+        return;
+      }
+      held.hold([readPair(content)]);
+      seen = content;
+      trouble = undefined;
+      log.info({ certFile }, "the TLS certificate was replaced");
+      warnOfAge();
+    } catch (err) {
+      const now = `${content?.cert} ${content?.key} ${messageOf(err)}`;
+      // Between the writing of the one file and of the other they do not belong together: only what stays so is worth a word, and one.
+      if (trouble === now) log.warn({ err, certFile, keyFile }, "the TLS files have changed and cannot be used: the certificate before is served on");
+      trouble = trouble === now || trouble === `said ${now}` ? `said ${now}` : now;
+    }
+  }
+
+  async function watch() {
+    while (!over.signal.aborted) {
+      await clock.sleep(pollMs, over.signal).catch(() => {});
+      if (!over.signal.aborted) await refresh();
+    }
+  }
+  const watching = watch();
+
+  return {
+    context: held.context,
+    pem: held.pem,
+    onChange: held.onChange,
+    refresh,
+    async close() {
+      over.abort();
+      await watching;
+    },
+  };
+}
+
+async function readSome(path: string): Promise<string> {
+  try {
+    const file = await open(path);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
+      return buffer.toString("latin1", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (err) {
+    throw certificateErrors.unreadable({ path, reason: messageOf(err) }, { cause: err });
+  }
+}

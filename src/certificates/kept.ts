@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock } from "../kernel/index.ts";
+import { readPair, type Pair } from "./pair.ts";
+import { makeSelfSigned } from "./self-signed.ts";
+
+export interface KeptOptions {
+  /** Certificate and key in one file, for its owner only. Its folder is made. */
+  file: string;
+  /** Host names; at least one. */
+  names: readonly string[];
+  clock: Clock;
+}
+
+const DAY = 86_400_000;
+const SOON_MS = 30 * DAY;
+
+/** The certificate that signed itself: made once and the same at every start, so that whoever chose to trust it need not choose again. Another one when the names change. */
+export async function keepSelfSigned({ file, names, clock }: KeptOptions): Promise<Pair> {
+  const kept = await readKept(file);
+  if (kept !== undefined && kept.notAfter - clock.now() > SOON_MS && kept.names.join() === names.join()) return kept;
+  const made = makeSelfSigned({ names, clock });
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
+  const written = await open(temporary, "wx", 0o600);
+  try {
+    await written.writeFile(made.cert + made.key);
+    await written.sync();
+  } finally {
+    await written.close();
+  }
+  await rename(temporary, file);
+  return made;
+}
+
+async function readKept(file: string): Promise<Pair | undefined> {
+  try {
+    const text = await readFile(file, "latin1");
+    const end = text.indexOf("-----BEGIN PRIVATE KEY-----");
+    return readPair({ cert: text.slice(0, end), key: text.slice(end) });
+  } catch {
+    // Not there, or damaged: another one does as well.
+    return undefined;
+  }
+}

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { randomBytes, X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { connect, createServer as createTlsServer } from "node:tls";
+import { createAcmeCertificates, createDnsSolver, createHttpSolver, certificatesMigrations, makeSelfSigned, type AcmeCertificatesOptions, type HttpSolver } from "../../src/certificates/index.ts";
+import { randomIds, silentLog, systemClock, type Clock } from "../../src/kernel/index.ts";
+import type { TlsSource } from "../../src/kernel/tls-source.ts";
+import { createDnsTexts } from "../../src/server/dns-texts.ts";
+import { createLocalEvents, createSecrets, openPostgresEvents, type Db, type Events, type Secrets } from "../../src/store/index.ts";
+import { createEmbeddedProvider, createZones, startDnsServer, zonesMigrations } from "../../src/zones/index.ts";
+import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
+import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
+
+/** The system's clock, set forward. Sleeping stays as it is. */
+function movedClock(): Clock & { moveTo(at: number): void } {
+  let by = 0;
+  return { now: () => Date.now() + by, sleep: systemClock.sleep, moveTo: (at) => void (by = at - Date.now()) };
+}
+
+/** A database, the zone example.com of which 127.0.0.1 is every address, our name server for it, an HTTP port that answers for challenges, and Pebble. */
+async function world(t: TestContext, engine: TestEngine, { clock = movedClock(), ...pebbleOptions }: Partial<PebbleOptions> & { clock?: ReturnType<typeof movedClock> } = {}) {
+  const { db, another, where } = await engine.open(t, [...zonesMigrations, ...certificatesMigrations]);
+  const events = createLocalEvents({ log: silentLog });
+  const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.example.net"] });
+  const zone = await zones.create({ account: "a".repeat(32), name: "example.com" });
+  for (const name of ["example.com", "*.example.com"]) await zones.records.create(zone, { type: "A", name, content: "127.0.0.1" });
+  const dns = await startDnsServer({ zones: zones.served, log: silentLog, hosts: ["127.0.0.1"], port: 0 });
+  const solver = createHttpSolver({ db, clock });
+  const http = createHttpServer((request, response) => void solver.respond(request, response).then((done) => done || response.writeHead(404).end()));
+  await once(http.listen(0, "127.0.0.1"), "listening");
+  t.after(async () => {
+    http.close();
+    await dns.close();
+    zones.close();
+    await events.close();
+  });
+  const pebble = await startPebble(t, { dns: `127.0.0.1:${dns.port}`, httpPort: (http.address() as AddressInfo).port, ...pebbleOptions });
+  const secrets = createSecrets({ keys: [randomBytes(32)] });
+  return { db, another, where, events, clock, zones, zone, solver, pebble, secrets, texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones) }) };
+}
+
+interface Parts {
+  db: Db;
+  events: Events;
+  secrets: Secrets;
+  clock: Clock;
+  pebble: Pebble;
+  solver: HttpSolver;
+}
+
+async function certificatesOf(t: TestContext, { db, events, secrets, clock, pebble, solver }: Parts, names: string[][], options: Partial<AcmeCertificatesOptions> = {}) {
+  const certificates = await createAcmeCertificates({
+    db, events, secrets, clock, ids: randomIds, log: silentLog, directory: pebble.directory, ca: pebble.ca, contact: ["mailto:ops@example.com"],
+    solver, wanted: async () => names, fallback: makeSelfSigned({ names: ["fallback.example"], clock }), pollMs: 50, ...options,
+  });
+  t.after(() => certificates.close());
+  return certificates;
+}
+
+const namesIn = (source: TlsSource, asked?: string) => new X509Certificate(source.pem(asked).cert).subjectAltName;
+
+/** Resolves once `done` holds, which is looked at after each change. */
+function changed(source: TlsSource, done: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const end = source.onChange(look);
+    function look() {
+      if (!done()) return;
+      end();
+      resolve();
+    }
+    look();
+  });
+}
+
+const rowsOf = (db: Db) => db.tables<{ tls_certificates: Record<string, unknown> }>().selectFrom("tls_certificates").selectAll().execute();
+const proofsOf = (db: Db) => db.tables<{ acme_proofs: Record<string, unknown> }>().selectFrom("acme_proofs").selectAll().execute();
+
+withPebble(() => {
+  onEveryDatabase((engine) => {
+    test("a certificate is had by HTTP, is believed, outlives a restart and is sealed", async (t) => {
+      const parts = await world(t, engine);
+      const first = await certificatesOf(t, parts, [["mx.example.com", "API.example.com"]]);
+      assert.equal(namesIn(first), "DNS:fallback.example");
+      first.start();
+      await changed(first, () => namesIn(first) === "DNS:mx.example.com, DNS:api.example.com");
+      await first.close();
+      assert.deepEqual(await proofsOf(parts.db), []);
+      const [row] = await rowsOf(parts.db);
+      assert.doesNotMatch(JSON.stringify(row), /PRIVATE/);
+
+      const again = await certificatesOf(t, parts, [["api.example.com", "mx.example.com"]]);
+      assert.equal(again.pem().cert, first.pem().cert);
+      const server = createTlsServer({ ...again.pem() }, (socket) => socket.end());
+      await once(server.listen(0, "127.0.0.1"), "listening");
+      const client = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", servername: "mx.example.com", ca: await parts.pebble.root() });
+      await once(client, "secureConnect");
+      assert.ok(client.authorized);
+      client.destroy();
+      server.close();
+    });
+
+    test("a wildcard and its domain are had by DNS, through our own name server, and no record is left", async (t) => {
+      const parts = await world(t, engine);
+      const certificates = await certificatesOf(t, parts, [["*.example.com", "example.com"]], { solver: createDnsSolver(parts.texts) });
+      certificates.start();
+      await changed(certificates, () => namesIn(certificates) === "DNS:*.example.com, DNS:example.com");
+      await certificates.close();
+      assert.deepEqual(await parts.zones.records.managed.at(parts.zone.id, "_acme-challenge.example.com"), []);
+    });
+
+    test("it is renewed when two thirds of its life are over, with the same key, while connections stay open", async (t) => {
+      const parts = await world(t, engine);
+      const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);
+      certificates.start();
+      await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
+      const before = new X509Certificate(certificates.pem().cert);
+
+      const server = createTlsServer({ ...certificates.pem(), SNICallback: (name, done) => done(null, certificates.context(name)) }, (socket) => void socket.pipe(socket));
+      t.after(() => server.close());
+      await once(server.listen(0, "127.0.0.1"), "listening");
+      const dial = async () => {
+        const socket = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", servername: "mx.example.com", rejectUnauthorized: false });
+        t.after(() => void socket.destroy());
+        await once(socket, "secureConnect");
+        return socket;
+      };
+      const open = await dial();
+
+      const life = before.validToDate.getTime() - before.validFromDate.getTime();
+      parts.clock.moveTo(before.validFromDate.getTime() + life * 0.6);
+      await certificates.refresh();
+      assert.equal(new X509Certificate(certificates.pem().cert).serialNumber, before.serialNumber);
+      parts.clock.moveTo(before.validFromDate.getTime() + life * 0.67);
+      await certificates.refresh();
+      const after = new X509Certificate(certificates.pem().cert);
+      assert.notEqual(after.serialNumber, before.serialNumber);
+      assert.ok(after.publicKey.equals(before.publicKey));
+
+      open.write("still here");
+      assert.equal(String((await once(open, "data"))[0]), "still here");
+      assert.equal(open.getPeerX509Certificate()!.serialNumber, before.serialNumber);
+      assert.equal((await dial()).getPeerX509Certificate()!.serialNumber, after.serialNumber);
+    });
+
+    test("what the ACME server does not believe is put off, told why, and leaves nothing behind", async (t) => {
+      const parts = await world(t, engine, { httpPort: 1 });
+      const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);
+      certificates.start();
+      await certificates.refresh();
+      assert.equal(namesIn(certificates), "DNS:fallback.example");
+      const [row] = await rowsOf(parts.db);
+      assert.match(String(row!["error"]), /does not believe that mx\.example\.com is ours \(http-01\): .*refused/i);
+      assert.equal(row!["failures"], 1);
+      assert.ok(Number(row!["next_at"]) > parts.clock.now() + 4 * 60_000);
+      assert.deepEqual([row!["lease"], await proofsOf(parts.db)], [null, []]);
+    });
+
+    test("a certificate that was in use stays so while the ACME server is away", async (t) => {
+      const parts = await world(t, engine);
+      const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);
+      certificates.start();
+      await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
+      const { cert } = certificates.pem();
+      await parts.pebble.stop();
+      parts.clock.moveTo(new X509Certificate(cert).validToDate.getTime() - 1000);
+      await certificates.refresh();
+      assert.equal(certificates.pem().cert, cert);
+      assert.match(String((await rowsOf(parts.db))[0]!["error"]), /ECONNREFUSED/);
+    });
+  });
+
+  onPostgres((engine) => {
+    test("of two processes one asks, and both serve what it was given", async (t) => {
+      const parts = await world(t, engine);
+      const events = async () => {
+        const opened = await openPostgresEvents({ url: (parts.where as { url: string }).url, clock: systemClock, log: silentLog });
+        t.after(() => opened.close());
+        return opened;
+      };
+      const both = await Promise.all([0, 1].map(async () => certificatesOf(t, { ...parts, db: await parts.another(), events: await events() }, [["mx.example.com"], ["other.example.com"]])));
+      for (const one of both) one.start();
+      await Promise.all(both.map((one) => changed(one, () => namesIn(one) === "DNS:mx.example.com" && namesIn(one, "other.example.com") === "DNS:other.example.com")));
+      assert.equal(both[0]!.pem().cert, both[1]!.pem().cert);
+      assert.equal(both[0]!.pem("other.example.com").key, both[1]!.pem("other.example.com").key);
+      await Promise.all(both.map((one) => one.close()));
+      // One order for each certificate, one account for both.
+      assert.equal(parts.pebble.log().match(/POST \/order-plz/g)?.length, 2);
+      assert.equal((await rowsOf(parts.db)).length, 2);
+    });
+  });
+});

@@ -53,12 +53,15 @@ export type BulkItem = { index: number; email?: string } & (
   /** There already: the same address twice in one import, or an entry that is kept as it is. */
   | { status: "skipped"; id: string; scope: SuppressionScope }
   | { status: "invalid"; error: string }
+  /** Such as an entry that only the operator may change. */
+  | { status: "error"; error: string }
 );
 
 export interface BulkResult {
   total: number;
   processed: number;
   invalid: number;
+  errors: number;
   skipped: number;
   /** Of the skipped those that stood twice in the import. */
   deduplicated: number;
@@ -71,24 +74,34 @@ export interface Suppressions {
   list(account: string, query: SuppressionQuery, page: { cursor?: string | undefined; perPage: number }): Promise<SuppressionPage>;
   /** Throws noSuppression. */
   get(account: string, id: string): Promise<Suppression>;
-  /** One that is there already and may be changed is answered as it is. Throws badSuppressionAddress, badExpiry, badScope, readOnlySuppression, tooManySuppressions. */
+  /** One that is there already and may be changed is answered as it is. Throws badSuppressionAddress, badExpiry, noteTooLong, badScope, readOnlySuppression. */
   create(account: string, request: SuppressionRequest): Promise<Suppression>;
-  /** Absent things stay; an empty note is none. Throws noSuppression, readOnlySuppression, nothingToChange, badExpiry. */
+  /** Absent things stay; an empty note is none. Throws noSuppression, readOnlySuppression, badExpiry, noteTooLong. */
   update(account: string, id: string, change: { expiresAt?: number | null | undefined; note?: string | undefined }): Promise<Suppression>;
   /** Throws noSuppression, readOnlySuppression. */
   delete(account: string, id: string): Promise<Suppression>;
-  /** At most 1000; each by itself. Throws tooManyImports (10 in a minute). */
-  bulk(account: string, requests: readonly unknown[]): Promise<BulkResult>;
+  /** Each by itself; at most 1000. Throws tooManyItems, tooManyImports (10 in a minute). */
+  bulk(account: string, requests: readonly SuppressionRequest[]): Promise<BulkResult>;
   /**
-   * What a bounce or a complaint teaches. An entry that is there is only made to last longer, and gets the graver reason. Expiry by default:
-   * a hard bounce 7 days, a soft bounce 24 hours, everything else never; `permanent` for a hard bounce that says there is no such mailbox.
-   * An address that is none is ignored.
+   * What a bounce or a complaint teaches: an entry for the account. One that is there stays if it lasts longer, and has the graver reason of both.
+   * Safe to repeat. What is no address is ignored.
    */
-  add(account: string, email: string, reason: SuppressionReason, options?: { scope?: SuppressionScope; note?: string; expiresAt?: number | null; permanent?: boolean }): Promise<void>;
-  /** Those of the addresses that mail from this domain must not go to, as they are spelled here. */
+  add(entry: SuppressionNote): Promise<void>;
+  /** Those of the addresses that mail of an account, sent from this domain, must not go to; as they are spelled here. */
   among(account: string, domain: string, addresses: readonly string[]): Promise<string[]>;
-  /** How many addresses complained of mail from this domain, or were told to the whole account, in [from, to). */
+  /** How many addresses complained of mail from this domain in [from, to). */
   complaints(account: string, domain: string, from: number, to: number): Promise<number>;
-  /** Deletes what has expired; how many. At most a batch at a time. */
+  /** Deletes what has expired, a batch at most; how many. */
   sweep(): Promise<number>;
+}
+
+export interface SuppressionNote {
+  account: string;
+  email: string;
+  reason: SuppressionReason;
+  /** Null: for good. */
+  expiresAt: Date | null;
+  /** Where the mail was sent from that bounced. */
+  domain?: string;
+  note?: string;
 }

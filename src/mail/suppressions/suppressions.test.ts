@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { suppressionsConformance } from "./suppressions.conformance.ts";
+
+onEveryDatabase(suppressionsConformance);

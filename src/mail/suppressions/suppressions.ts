@@ -1,0 +1,174 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { DnsSyntaxError, normalDomain } from "../../protocol/dns/index.ts";
+import { isUniqueViolation, type Db } from "../../store/index.ts";
+import { keyOf, readRecipient } from "../routing/recipient.ts";
+import { createBulk } from "./bulk.ts";
+import { readCursor, writeCursor } from "./cursor.ts";
+import { suppressionErrors } from "./errors.ts";
+import { isReadOnly, show } from "./shown.ts";
+import {
+  countComplaints, deleteSuppressions, insertSuppressions, listSuppressions, suppressedAt, suppressionById, suppressionsAt, sweepSuppressions, updateSuppression,
+  type Position, type SuppressionExecutor, type SuppressionFilter, type SuppressionRow, type SuppressionTables,
+} from "./suppressions-table.ts";
+import type { Suppression, SuppressionQuery, SuppressionReason, SuppressionRequest, Suppressions } from "./types.ts";
+
+export interface SuppressionsParts {
+  db: Db;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "uuid">;
+}
+
+const MAX_NOTE = 1000;
+const SWEEP_BATCH = 500;
+/** The graver, the more it says about the mailbox. */
+const GRAVITY: Record<SuppressionReason, number> = { soft_bounce: 0, hard_bounce: 1, manual: 2, complaint: 3, policy: 4 };
+
+export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppressions {
+  const tables = db.tables<SuppressionTables>();
+  const isOver = ({ expires_at: at }: SuppressionRow) => at !== null && at <= clock.now();
+
+  async function need(from: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
+    const row = await suppressionById(from, account, id);
+    if (row === undefined || isOver(row)) throw suppressionErrors.noSuppression();
+    return row;
+  }
+
+  async function needOwn(tx: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
+    const row = await need(tx, account, id);
+    if (isReadOnly(row)) throw suppressionErrors.readOnlySuppression();
+    return row;
+  }
+
+  function checkExpiry(expiresAt: number | null): number | null {
+    if (expiresAt !== null && !(expiresAt > clock.now())) throw suppressionErrors.badExpiry();
+    return expiresAt;
+  }
+
+  /** Throws what is wrong with a request. */
+  function rowOf(account: string, { email: given, expiresAt = null, note, scope }: SuppressionRequest): SuppressionRow {
+    const email = given.trim();
+    const address = addressOf(email);
+    if (address === undefined) throw suppressionErrors.badSuppressionAddress({ address: JSON.stringify(email.slice(0, 100)) });
+    const now = clock.now();
+    return {
+      id: ids.uuid(), account_id: account, address, email, scope: scope?.type === "sending_domain" ? domainOf(scope.value) : "", reason: "manual", note: noteOf(note), origin: null,
+      noted_at: now, created_at: now, expires_at: checkExpiry(expiresAt),
+    };
+  }
+
+  /** Puts a row in the place of one that is over. Answers the one that is there where there is one. */
+  async function keep(tx: SuppressionExecutor, row: SuppressionRow): Promise<SuppressionRow> {
+    const there = (await suppressionsAt(tx, row.account_id, [row.address])).find(({ scope }) => scope === row.scope);
+    if (there !== undefined && !isOver(there)) return there;
+    if (there !== undefined) await deleteSuppressions(tx, [there.id]);
+    await insertSuppressions(tx, [row]);
+    return row;
+  }
+
+  /** Two that make the same row at once: the second finds the first one's. */
+  async function twice<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result> {
+    try {
+      return await db.transaction<SuppressionTables, Result>(work);
+    } catch (err) {
+      if (!isUniqueViolation(err)) throw err;
+      return db.transaction<SuppressionTables, Result>(work);
+    }
+  }
+
+  return {
+    async list(account, query, { cursor: given, perPage }) {
+      const { filter, after } = given === undefined ? { filter: filterOf(query), after: undefined } : readCursor(given);
+      const rows = await listSuppressions(tables, account, filter, { after, limit: perPage + 1, now: clock.now() });
+      const shown = rows.slice(0, perPage);
+      const last = rows.length > perPage ? shown.at(-1) : undefined;
+      const place = (row: SuppressionRow): Position => (filter.prefix === undefined ? { createdAt: row.created_at, id: row.id } : { address: row.address, scope: row.scope });
+      return { items: shown.map(show), perPage, next: last === undefined ? null : writeCursor({ filter, after: place(last) }) };
+    },
+    get: async (account, id) => show(await need(tables, account, id)),
+    async create(account, request) {
+      const row = rowOf(account, request);
+      const kept = await twice((tx) => keep(tx, row));
+      if (isReadOnly(kept)) throw suppressionErrors.readOnlySuppression();
+      return show(kept);
+    },
+    async update(account, id, { expiresAt, note }) {
+      const change = { ...(expiresAt !== undefined && { expires_at: checkExpiry(expiresAt) }), ...(note !== undefined && { note: noteOf(note) }) };
+      return db.transaction<SuppressionTables, Suppression>(async (tx) => {
+        const before = await needOwn(tx, account, id);
+        if (Object.keys(change).length > 0) await updateSuppression(tx, id, change);
+        return show({ ...before, ...change });
+      });
+    },
+    delete: (account, id) =>
+      db.transaction<SuppressionTables, Suppression>(async (tx) => {
+        const before = await needOwn(tx, account, id);
+        await deleteSuppressions(tx, [id]);
+        return show(before);
+      }),
+    bulk: createBulk({ clock, rowOf, isOver, transaction: twice }),
+    async add({ account, email, reason, expiresAt, domain, note }) {
+      const address = addressOf(email);
+      if (address === undefined) return;
+      const now = clock.now();
+      const until = expiresAt === null ? null : expiresAt.getTime();
+      const told = { note: note === undefined ? null : note.slice(0, MAX_NOTE), origin: domain ?? null, noted_at: now };
+      await twice(async (tx) => {
+        const there = (await suppressionsAt(tx, account, [address])).find(({ scope }) => scope === "");
+        if (there === undefined || isOver(there)) return keep(tx, { id: ids.uuid(), account_id: account, address, email, scope: "", reason, created_at: now, expires_at: until, ...told });
+        const graver = GRAVITY[reason] > GRAVITY[there.reason];
+        return updateSuppression(tx, there.id, {
+          expires_at: until === null || there.expires_at === null ? null : Math.max(until, there.expires_at), ...(graver && { reason }),
+          // What a person wrote stays.
+          ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason] ? told : { origin: told.origin ?? there.origin, noted_at: now }),
+        });
+      });
+    },
+    async among(account, domain, addresses) {
+      const keys = new Map(addresses.map((address) => [address, addressOf(address)]));
+      const known = [...new Set(keys.values())].filter((key) => key !== undefined);
+      if (known.length === 0) return [];
+      const found = new Set(await suppressedAt(tables, account, known, domain, clock.now()));
+      return addresses.filter((address) => found.has(keys.get(address) ?? ""));
+    },
+    complaints: (account, domain, from, to) => countComplaints(tables, account, domain, from, to),
+    sweep: () => db.transaction<SuppressionTables, number>((tx) => sweepSuppressions(tx, clock.now(), SWEEP_BATCH)),
+  };
+}
+
+function addressOf(email: string): string | undefined {
+  const read = readRecipient(email);
+  return read === undefined || read.domain === "" || read.domain.startsWith("[") ? undefined : keyOf(read);
+}
+
+function domainOf(value: string): string {
+  try {
+    return normalDomain(value);
+  } catch (err) {
+    if (err instanceof DnsSyntaxError) throw suppressionErrors.badScope({ value: JSON.stringify(value.slice(0, 100)) }, { cause: err });
+    throw err;
+  }
+}
+
+function noteOf(note: string | undefined): string | null {
+  if (note === undefined || note === "") return null;
+  if (note.length > MAX_NOTE) throw suppressionErrors.noteTooLong({ limit: MAX_NOTE });
+  // PostgreSQL takes no U+0000.
+  return note.replaceAll("\0", "");
+}
+
+/** Throws badSearch, badSuppressionAddress, badScope. */
+function filterOf({ email, search, reason, scopeType, scopeValue }: SuppressionQuery): SuppressionFilter {
+  const filter: SuppressionFilter = { reason, ...(scopeType === "account" && { scope: "" }), ...(scopeType === "sending_domain" && scopeValue === undefined && { scoped: true }) };
+  if (scopeValue !== undefined && scopeType !== "account") filter.scope = domainOf(scopeValue);
+  if (email !== undefined) {
+    filter.address = addressOf(email);
+    if (filter.address === undefined) throw suppressionErrors.badSuppressionAddress({ address: JSON.stringify(email.slice(0, 100)) });
+  }
+  if (search === undefined) return filter;
+  const user = search.endsWith("@") ? addressOf(`${search}a.example`) : undefined;
+  const address = search.endsWith("@") ? undefined : addressOf(search);
+  if (user === undefined && address === undefined) throw suppressionErrors.badSearch({ search: JSON.stringify(search.slice(0, 100)) });
+  if (user !== undefined) return { ...filter, prefix: user.slice(0, user.lastIndexOf("@") + 1) };
+  // Two addresses at once: none is both.
+  return filter.address !== undefined && filter.address !== address ? { ...filter, address: "" } : { ...filter, address };
+}

@@ -38,6 +38,11 @@ export const mailErrors = defineErrors("mail", {
     message: "cannot listen for SMTP on {host}:{port}: {reason}",
     fix: "Choose another port with `--smtp-port`; 0 takes any free one.",
   },
+  rangeInvalid: {
+    code: "E_SETTING", http: 400,
+    message: "{setting}: {range} is neither an IP address nor a range of them",
+    fix: "Write an address such as 10.0.0.5, or a range such as 10.0.0.0/24.",
+  },
   portBusy: {
     code: "E_LISTEN", http: 500,
     message: "Port {port} on {host} is in use by another program; SMTP cannot listen there.",
@@ -46,6 +51,14 @@ export const mailErrors = defineErrors("mail", {
 
   // ---- handing it to its recipient
   noSuchRecipient: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "No such recipient: {address}" },
+  notThereYet: {
+    code: "E_INTERNAL_SERVER_ERROR", http: 503, smtp: 451, enhanced: "4.3.0", message: "Mail for this address cannot be handled now, try again later",
+    fix: "Deploy the worker that the rule for this address names.",
+  },
+  forwardedBefore: {
+    code: "E_VALIDATION_ERROR", http: 400, smtp: 554, enhanced: "5.4.6", message: "Message has been forwarded for {address} before: it goes round in a loop",
+    fix: "Look for an address that sends back what is forwarded to it.",
+  },
   rejected: { code: "E_REJECTED", http: 400, smtp: 555, enhanced: "5.7.1", message: "{reason}" },
   handlerFailed: {
     code: "E_INTERNAL_SERVER_ERROR", http: 500, smtp: 451, enhanced: "4.3.0",

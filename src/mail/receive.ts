@@ -1,21 +1,25 @@
 import { messageOf, UserError, type Clock, type Ids, type Log } from "../kernel/index.ts";
-import { domainOf, headerValues } from "../protocol/rfc5322/index.ts";
+import { headerValue, headerValues } from "../protocol/rfc5322/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { ForwardRules } from "./actions/forward.ts";
+import { createSettle, refused, refusedWith, type Delivery, type Outcome, type Routed } from "./actions/settle.ts";
+import { createTell } from "./actions/tell.ts";
 import { createWorkerAction, type Handled } from "./actions/worker.ts";
 import type { Authenticator } from "./authenticate/authenticate.ts";
+import { traceDetail } from "./authenticate/verdict.ts";
 import { mailErrors, refusalOf, replyOf } from "./errors.ts";
 import type { Forwarding } from "./forwarding/types.ts";
+import { createMixed } from "./held/mixed.ts";
 import type { Held, Retry } from "./held/types.ts";
 import { readMessage, type Message } from "./messages/message.ts";
 import type { Spool } from "./messages/spool.ts";
-import type { Envelope, MailSource, Route, Settled, SmtpReply, Trace, TraceEvent, Transport } from "./messages/types.ts";
+import type { Envelope, MailSource, Settled, SmtpReply, Trace, Transport } from "./messages/types.ts";
 import type { Returns } from "./returns/types.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
   /** Where mail for a recipient goes. */
-  route: (recipient: string, envelope: Envelope) => Route | Promise<Route>;
+  route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
   transport: Transport;
   spool: Spool;
   trace: Trace;
@@ -37,8 +41,8 @@ export interface ReceiverOptions {
 
 export interface Receiver {
   /**
-   * Takes a message, our own Received field on top, through to its end for every recipient: it is relayed, handled or refused when this
-   * resolves. Never rejects. The source is the receiver's from here on.
+   * Takes a message, our own Received field on top, through to its end for every recipient: it is relayed, handled, refused, or ours to see to
+   * when this resolves. Never rejects. The source is the receiver's from here on.
    */
   receive(envelope: Envelope, source: MailSource): Promise<Settled[]>;
   /**
@@ -46,7 +50,7 @@ export interface Receiver {
    * the session has said so far.
    */
   checkRecipient(rcpt: string, envelope: Envelope): Promise<SmtpReply | undefined>;
-  /** Tries recipients of a held message once more; what `held.start` takes. */
+  /** Tries a recipient of a held message once more; what `held.start` takes. */
   retry: Retry;
   /** Hands one message to one worker, past all routing, and tells everything it did. The source is the receiver's from here on. */
   dispatch(mail: { script: string; from: string; to: string; message: Message; keepReplies?: boolean }): Promise<Handled>;
@@ -55,47 +59,12 @@ export interface Receiver {
 /** Recipients of one message that are handled at a time. */
 const AT_ONCE = 10;
 
-export function createReceiver({ runtime, route, transport, spool, trace, clock, ids, log, rules = {}, maxHops = 100 }: ReceiverOptions): Receiver {
-  const handToWorker = createWorkerAction({ runtime, transport, spool, trace, clock, ids, rules });
-
-  function tell(message: Message, step: TraceEvent["step"], detail: Record<string, unknown>, rcpt?: string) {
-    trace({ message: message.source.id, at: new Date(clock.now()), step, ...(rcpt === undefined ? {} : { rcpt }), detail });
-  }
-
-  async function settle(envelope: Envelope, message: Message, rcpt: string, id: string): Promise<{ settled: Settled; ended?: Promise<void> }> {
-    const chosen = await route(rcpt, envelope);
-    tell(message, "matched", { ...chosen }, rcpt);
-    switch (chosen.kind) {
-      case "worker": {
-        const handled = await handToWorker({ id, message, from: envelope.from, to: rcpt, script: chosen.script });
-        return { settled: verdict(rcpt, handled, envelope), ended: handled.ended };
-      }
-      case "forward":
-        return { settled: await relay(envelope, message, rcpt, chosen.to) };
-      case "drop":
-        tell(message, "dropped", {}, rcpt);
-        return { settled: { rcpt, ok: true } };
-      case "none":
-        return { settled: refused(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
-    }
-  }
-
-  async function relay(envelope: Envelope, { source }: Message, rcpt: string, to: string[]): Promise<Settled> {
-    const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
-    const settled = await transport.deliver({ messageId, cause: "forward", from: envelope.from, to, raw: () => source.open(), inbound: { id: source.id } });
-    const failed = settled.find((one) => !one.ok);
-    return failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt };
-  }
-
-  /** Our own failure must not lose the message: the sender keeps it and comes again. */
-  async function settleSafely(envelope: Envelope, message: Message, rcpt: string, id: string) {
-    try {
-      return await settle(envelope, message, rcpt, id);
-    } catch (err) {
-      if (!(err instanceof UserError)) log.error({ err, message: message.source.id, rcpt }, `mail could not be handled: ${messageOf(err)}`);
-      return { settled: refused(rcpt, refusalOf(err)) };
-    }
-  }
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const { runtime, route, transport, spool, trace, clock, ids, log, rules = {}, maxHops = 100, authenticator, forwarding, returns, held } = options;
+  const tell = createTell({ trace, clock });
+  const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
+  const settle = createSettle({ route, handToWorker, transport, forwarding, tell, ids, log });
+  const answer = createMixed({ held, returns, tell, clock, log });
 
   function read(source: MailSource): Message {
     const message = readMessage(source);
@@ -104,21 +73,69 @@ export function createReceiver({ runtime, route, transport, spool, trace, clock,
     return message;
   }
 
+  /** Whether a message is let in. */
+  async function judge(envelope: Envelope, message: Message): Promise<Delivery | { refusal: SmtpReply }> {
+    if (authenticator === undefined) return { envelope, message };
+    const { source } = message;
+    try {
+      const verdict = await authenticator.check(envelope, source);
+      tell(source.id, "authenticated", traceDetail(verdict));
+      return verdict.accept ? { envelope, verdict, message: read(authenticator.tagged(source, verdict)) } : { refusal: verdict.reply! };
+    } catch (err) {
+      return { refusal: replyOf(faultOr(err, source.id)) };
+    }
+  }
+
+  function faultOr(err: unknown, message: string): UserError {
+    if (!(err instanceof UserError)) log.error({ err, message }, `mail could not be handled: ${messageOf(err)}`);
+    return refusalOf(err);
+  }
+
+  async function takeBack(envelope: Envelope, source: MailSource, rcpt: string): Promise<Outcome> {
+    try {
+      return { settled: await returns!.take({ rcpt, envelope, source }) };
+    } catch (err) {
+      return { settled: refused(rcpt, faultOr(err, source.id)) };
+    }
+  }
+
+  /** A recipient of a message that is not let in: whose log it belongs into. */
+  async function turnAway(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<Outcome> {
+    const settled = refusedWith(rcpt, reply);
+    try {
+      const { account, zone } = await route(rcpt, envelope);
+      return { settled, account, zone };
+    } catch {
+      return { settled };
+    }
+  }
+
+  /** Everything for one message; the work that goes on is in `after`. */
+  async function takeIn(envelope: Envelope, source: MailSource, after: (Promise<void> | undefined)[]): Promise<Settled[]> {
+    const message = read(source);
+    const { from, to, helo, ip, tls } = envelope;
+    tell(source.id, "received", {
+      from, to, size: source.size, ip, helo, ...(tls !== undefined && { tls }), messageId: message.messageId, subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
+    });
+    const back = new Set(to.filter((rcpt) => returns?.isReturnPath(rcpt)));
+    // Bounces are sent by servers that vouch for nothing, and the address itself is the proof.
+    const judged = back.size === to.length ? { envelope, message } : await judge(envelope, message);
+    const outcomes = await eachOf(to, AT_ONCE, (rcpt, i) => {
+      if (back.has(rcpt)) return takeBack(envelope, source, rcpt);
+      return "refusal" in judged ? turnAway(envelope, rcpt, judged.refusal) : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
+    });
+    after.push(...outcomes.map((one) => one.ended));
+    return answer("refusal" in judged ? { envelope, message } : judged, outcomes);
+  }
+
   return {
     async receive(envelope, source) {
       const after: (Promise<void> | undefined)[] = [];
       try {
-        const message = read(source);
-        tell(message, "received", { from: envelope.from, to: envelope.to, size: source.size, ip: envelope.ip });
-        const results = await eachOf(envelope.to, AT_ONCE, (rcpt, i) => settleSafely(envelope, message, rcpt, i === 0 ? source.id : ids.hex()));
-        after.push(...results.map((one) => one.ended));
-        for (const { settled } of results) {
-          if (!settled.ok) tell(message, settled.temporary ? "deferred" : "rejected", { ...settled.reply }, settled.rcpt);
-        }
-        return results.map((one) => one.settled);
+        return await takeIn(envelope, source, after);
       } catch (err) {
         const refusal = refusalOf(err);
-        trace({ message: source.id, at: new Date(clock.now()), step: "rejected", detail: { from: envelope.from, to: envelope.to, ...replyOf(refusal) } });
+        tell(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
         return envelope.to.map((rcpt) => refused(rcpt, refusal));
       } finally {
         void discardAfter(source, after, log);
@@ -127,22 +144,30 @@ export function createReceiver({ runtime, route, transport, spool, trace, clock,
 
     async checkRecipient(rcpt, envelope) {
       try {
-        return (await route(rcpt, envelope)).kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
+        if (returns?.isReturnPath(rcpt)) return await returns.check(rcpt, envelope);
+        const chosen = await route(rcpt, envelope);
+        if (chosen.temporary) return replyOf(mailErrors.notThereYet());
+        return chosen.kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
       } catch (err) {
-        return replyOf(refusalOf(err));
+        return replyOf(faultOr(err, ""));
       }
     },
 
-    async retry({ envelope, source }, recipients) {
-      const message = read(source);
-      return eachOf(recipients, AT_ONCE, async ({ rcpt }) => (await settleSafely(envelope, message, rcpt, ids.hex())).settled);
+    async retry({ envelope, source, verdict }, { rcpt, to }) {
+      try {
+        const { settled, ended, left } = await settle({ envelope, message: read(source), verdict }, rcpt, ids.hex(), to);
+        await ended?.catch(() => {});
+        return { ...settled, ...(left && left.length > 0 && { to: left }) };
+      } catch (err) {
+        return refused(rcpt, faultOr(err, source.id));
+      }
     },
 
     async dispatch({ script, from, to, message, keepReplies = false }) {
       let ended: Promise<void> | undefined;
       try {
         const live = { id: message.source.id, message, from, to, script };
-        tell(message, "received", { from, to: [to], size: message.source.size });
+        tell(message.source.id, "received", { from, to: [to], size: message.source.size });
         const handled = await handToWorker(live, { keepReplies });
         ended = handled.ended;
         return handled;
@@ -153,28 +178,13 @@ export function createReceiver({ runtime, route, transport, spool, trace, clock,
   };
 }
 
+/** Of what the log shows. */
+const MAX_SUBJECT = 1000;
+
 /** waitUntil() work may still forward the message. */
 async function discardAfter(source: MailSource, work: (Promise<void> | undefined)[], log: Log) {
   await Promise.allSettled(work);
   await source.discard().catch((err: unknown) => log.warn({ err, message: source.id }, "a spool file could not be deleted"));
-}
-
-function refused(rcpt: string, refusal: UserError): Settled {
-  const reply = replyOf(refusal);
-  return { rcpt, ok: false, temporary: reply.code < 500, reply };
-}
-
-/** setReject() is final; a handler that failed or was stopped leaves the message with the sender, who comes again. */
-function verdict(rcpt: string, handled: Handled, { smtputf8 }: Envelope): Settled {
-  if (handled.outcome !== "ok") return refused(rcpt, mailErrors.handlerFailed());
-  if (handled.rejectReason === undefined) return { rcpt, ok: true };
-  return refused(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
-}
-
-/** A reply line is one line, and ASCII unless the session speaks UTF-8 (RFC 6531 3.7.4.2). */
-function oneLine(reason: string, utf8: boolean): string {
-  const line = reason.replace(/\p{Cc}+/gu, " ").trim().slice(0, 900);
-  return (utf8 ? line : line.replace(/[^ -~]/gu, "?")) || "Message rejected";
 }
 
 async function eachOf<In, Out>(items: In[], atOnce: number, run: (item: In, index: number) => Promise<Out>): Promise<Out[]> {

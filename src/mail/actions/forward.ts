@@ -1,7 +1,8 @@
 import type { Ids } from "../../kernel/index.ts";
-import { addressKey, domainOf, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { addressKey, domainOf, parseAddress, type HeaderField, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { EmailSendResult } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
+import type { Forwarding } from "../forwarding/types.ts";
 import { formatField, prepend } from "../messages/rewrite.ts";
 import type { Settled, Transport } from "../messages/types.ts";
 import { checkForwardHeaders } from "../sending/header-policy.ts";
@@ -9,8 +10,8 @@ import type { LiveMail } from "./live-mail.ts";
 
 /** Which destinations forward() may reach. */
 export interface ForwardRules {
-  /** Whether an address is a confirmed destination. Without it every address is. */
-  isVerified?: (address: string) => boolean | Promise<boolean>;
+  /** Whether an address is a confirmed destination, of this account where there are accounts. Without it every address is. */
+  isVerified?: (address: string, account?: string) => boolean | Promise<boolean>;
   /** Whether mail to `address` would come back to `script`. The recipient of the message itself always would. */
   leadsTo?: (address: string, script: string) => boolean | Promise<boolean>;
 }
@@ -18,8 +19,17 @@ export interface ForwardRules {
 /** One worker's message may go to this many destinations. */
 const MAX_FORWARDS = 100;
 
+interface Options {
+  live: LiveMail;
+  transport: Transport;
+  /** Signs, and writes a sender of ours. Without it messages go to the transport as they are. */
+  forwarding?: Pick<Forwarding, "forward"> | undefined;
+  ids: Pick<Ids, "messageId">;
+  rules: ForwardRules;
+}
+
 /** `message.forward()`: resolves once the next hop has the message. The body stays octet for octet what it was; X- headers go on top. */
-export function createForward({ live, transport, ids, rules }: { live: LiveMail; transport: Transport; ids: Pick<Ids, "messageId">; rules: ForwardRules }) {
+export function createForward({ live, transport, forwarding, ids, rules }: Options) {
   const destinations = new Set<string>();
 
   async function check(text: string): Promise<Mailbox> {
@@ -31,7 +41,7 @@ export function createForward({ live, transport, ids, rules }: { live: LiveMail;
     // Claimed before anything is awaited: two calls at once must not both pass.
     destinations.add(addressKey(destination));
     try {
-      if (rules.isVerified && !(await rules.isVerified(address))) throw mailErrors.destinationNotVerified({ address });
+      if (rules.isVerified && !(await rules.isVerified(address, live.account))) throw mailErrors.destinationNotVerified({ address });
       if (isRecipient(live, destination) || (await rules.leadsTo?.(address, live.script))) throw mailErrors.sameWorker({ address });
     } catch (err) {
       destinations.delete(addressKey(destination));
@@ -40,20 +50,23 @@ export function createForward({ live, transport, ids, rules }: { live: LiveMail;
     return destination;
   }
 
+  function send(messageId: string, to: string[], extra: HeaderField[]): Promise<Settled[]> {
+    const { message: { source }, from, to: rcpt, script, dsn, verdict, account, zone } = live;
+    if (forwarding !== undefined) return forwarding.forward({ envelope: { from, ...(dsn && { dsn }) }, source, verdict, account, zone, rcpt, to, extra, script, messageId });
+    const top = extra.map(([name, value]) => formatField(name, value)).join("");
+    return transport.deliver({
+      messageId, cause: "forward", from, to, inbound: { id: live.id }, script,
+      raw: () => (top === "" ? source.open() : prepend(top, source.open())),
+      ...(top === "" && source.file !== undefined && { file: source.file }),
+    });
+  }
+
   return async (recipient: string, headers: [name: string, value: string][]): Promise<EmailSendResult> => {
     const extra = checkForwardHeaders(headers);
     const destination = await check(recipient);
     const messageId = ids.messageId(domainOf(live.from) || domainOf(live.to));
-    const { source } = live.message;
-    const top = extra.map(([name, value]) => formatField(name, value)).join("");
     try {
-      throwFailure(
-        await transport.deliver({
-          messageId, cause: "forward", from: live.from, to: [destination.address], inbound: { id: live.id }, script: live.script,
-          raw: () => (top === "" ? source.open() : prepend(top, source.open())),
-          ...(top === "" && source.file !== undefined && { file: source.file }),
-        }),
-      );
+      throwFailure(await send(messageId, [destination.address], extra));
     } catch (err) {
       destinations.delete(addressKey(destination));
       throw err;

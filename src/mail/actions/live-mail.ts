@@ -1,4 +1,6 @@
+import type { Verdict } from "../authenticate/verdict.ts";
 import type { Message } from "../messages/message.ts";
+import type { DsnRequest } from "../messages/types.ts";
 
 /** A message while a worker's handler has it. */
 export interface LiveMail {
@@ -9,4 +11,11 @@ export interface LiveMail {
   from: string;
   to: string;
   script: string;
+  /** What the sender wants to be told. */
+  dsn?: DsnRequest | undefined;
+  /** Undefined where nobody judges senders. */
+  verdict?: Verdict | undefined;
+  /** Whose worker it is, and the zone that mail came in for. */
+  account?: string | undefined;
+  zone?: string | undefined;
 }

@@ -2,6 +2,7 @@ import type { Clock, Ids } from "../../kernel/index.ts";
 import { headerValue, parseAddress, sameAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { BuiltMail, EmailSendResult, MailActions } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
+import type { Forwarding } from "../forwarding/types.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { Outbound, Transport } from "../messages/types.ts";
 import { readDraft, recipientsOf } from "../sending/draft.ts";
@@ -15,6 +16,8 @@ import { threadFields } from "./thread.ts";
 interface Options {
   live: LiveMail;
   transport: Transport;
+  /** Signs. Without it replies go to the transport as they are. */
+  forwarding?: Pick<Forwarding, "reply"> | undefined;
   spool: Spool;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
@@ -23,7 +26,7 @@ interface Options {
 }
 
 /** `message.reply()`: one answer to the sender, from the domain that received the message, in its thread. */
-export function createReply({ live, transport, spool, clock, ids, onReplied }: Options): Pick<MailActions, "reply" | "replyBuilt"> {
+export function createReply({ live, transport, forwarding, spool, clock, ids, onReplied }: Options): Pick<MailActions, "reply" | "replyBuilt"> {
   let replied = false;
   let delivered = false;
 
@@ -48,8 +51,10 @@ export function createReply({ live, transport, spool, clock, ids, onReplied }: O
   }
 
   async function hand(mail: Omit<Outbound, "cause" | "to" | "inbound" | "script">): Promise<EmailSendResult> {
-    const outbound: Outbound = { ...mail, cause: "reply", to: [live.from], inbound: { id: live.id }, script: live.script };
-    throwFailure(await transport.deliver(outbound));
+    const { account, zone, script } = live;
+    const inbound = forwarding === undefined ? { id: live.id } : { id: live.message.source.id, rcpt: live.to };
+    const outbound: Outbound = { ...mail, cause: "reply", to: [live.from], inbound, script, ...(account !== undefined && { account }), ...(zone !== undefined && { zone }) };
+    throwFailure(await (forwarding === undefined ? transport.deliver(outbound) : forwarding.reply(outbound)));
     delivered = true;
     await onReplied(outbound);
     return { messageId: mail.messageId };

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import type { Clock, Ids } from "../../kernel/index.ts";
 import type { EmailOutcome, MailActions, WorkerRuntime } from "../../workers/index.ts";
+import type { Forwarding } from "../forwarding/types.ts";
 import type { Outbound, Trace, TraceEvent, Transport } from "../messages/types.ts";
 import type { Spool } from "../messages/spool.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
@@ -21,6 +22,7 @@ export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "e
 export interface WorkerAction {
   runtime: Pick<WorkerRuntime, "email">;
   transport: Transport;
+  forwarding?: Forwarding | undefined;
   spool: Spool;
   trace: Trace;
   clock: Pick<Clock, "now">;
@@ -28,16 +30,19 @@ export interface WorkerAction {
   rules: ForwardRules;
 }
 
+export type HandToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
+
 /** Hands a message to a worker and lets it act on it. What happens after the handler returned, in waitUntil(), still joins the lists until `ended`. */
-export function createWorkerAction({ runtime, transport, spool, trace, clock, ids, rules }: WorkerAction) {
-  return async (live: LiveMail, { keepReplies = false }: { keepReplies?: boolean } = {}): Promise<Handled> => {
+export function createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules }: WorkerAction): HandToWorker {
+  return async (live, { keepReplies = false } = {}) => {
     const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = { forwards: [], replies: [], events: [] };
 
     function record(type: Handled["events"][number]["type"], messageId?: string) {
       events.push({ type, timestamp: new Date(clock.now()).toISOString(), ...(messageId === undefined ? {} : { messageId }) });
     }
     function tell(step: TraceEvent["step"], detail: Record<string, unknown>) {
-      trace({ message: live.message.source.id, at: new Date(clock.now()), step, rcpt: live.to, detail: { script: live.script, ...detail } });
+      const { account, zone } = live;
+      trace({ message: live.message.source.id, at: new Date(clock.now()), step, rcpt: live.to, ...(account !== undefined && { account }), ...(zone !== undefined && { zone }), detail: { script: live.script, ...detail } });
     }
     async function onReplied(mail: Outbound) {
       replies.push({ messageId: mail.messageId, sender: mail.from, ...(keepReplies ? { raw: await bytesOf(mail.raw()) } : {}) });
@@ -45,7 +50,7 @@ export function createWorkerAction({ runtime, transport, spool, trace, clock, id
       tell("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
     }
 
-    const forward = createForward({ live, transport, ids, rules });
+    const forward = createForward({ live, transport, forwarding, ids, rules });
     const actions: MailActions = {
       async forward(recipient, headers) {
         const { messageId } = await forward(recipient, headers);
@@ -54,7 +59,7 @@ export function createWorkerAction({ runtime, transport, spool, trace, clock, id
         tell("forwarded", { to: recipient, messageId });
         return { messageId };
       },
-      ...createReply({ live, transport, spool, clock, ids, onReplied }),
+      ...createReply({ live, transport, forwarding, spool, clock, ids, onReplied }),
     };
 
     record("received");

@@ -1,5 +1,5 @@
-import { Readable } from "node:stream";
 import { canonicalDomain, fieldRanges } from "../../protocol/rfc5322/index.ts";
+import { withHeader } from "../messages/rewrite.ts";
 import type { MailSource } from "../messages/types.ts";
 import { QUARANTINE_FIELD } from "./result-fields.ts";
 
@@ -44,24 +44,4 @@ export function authservIdOf(value: string): string | undefined {
   if (value[at] !== '"') return /^[^\s;()"/=]+/.exec(value.slice(at, at + 1000))?.[0];
   const [, inside] = /^"((?:[^"\\]|\\.)*)"/s.exec(value.slice(at)) ?? [];
   return inside?.replace(/\\(.)/gs, "$1").replace(/\r?\n/g, "").trim();
-}
-
-function withHeader(source: MailSource, headerBlock: Buffer): MailSource {
-  const { file: _, ...rest } = source;
-  return {
-    ...rest,
-    size: source.size - source.headerBlock.length + headerBlock.length,
-    headerBlock,
-    open(start = 0) {
-      const inBody = Math.max(0, start - headerBlock.length);
-      const body = source.open(source.headerBlock.length + inBody);
-      const head = headerBlock.subarray(Math.min(start, headerBlock.length));
-      return body instanceof Uint8Array ? Buffer.concat([head, body]) : Readable.from(joined(head, body), { objectMode: false });
-    },
-  };
-}
-
-async function* joined(head: Uint8Array, body: Readable) {
-  if (head.length > 0) yield head;
-  yield* body as AsyncIterable<Uint8Array>;
 }

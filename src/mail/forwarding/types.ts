@@ -5,7 +5,7 @@ import type { Envelope, MailSource, Outbound, Settled } from "../messages/types.
 
 /** One recipient's message on its way to other addresses. */
 export interface ForwardRequest {
-  envelope: Envelope;
+  envelope: Pick<Envelope, "from" | "dsn">;
   /** With our results of authentication on top. Stays the caller's. */
   source: MailSource;
   /** Without one no ARC set is added, and nobody vouches for the sender. */
@@ -24,12 +24,6 @@ export interface ForwardRequest {
   messageId?: string;
 }
 
-/** A worker's answer on its way to the sender. */
-export interface ReplyRequest {
-  mail: Outbound;
-  zone?: string | undefined;
-}
-
 /** Mail that came in and goes on. */
 export interface Forwarding {
   /**
@@ -38,8 +32,8 @@ export interface Forwarding {
    * a UserError that has an SMTP answer, or a Fault.
    */
   forward(request: ForwardRequest): Promise<Settled[]>;
-  /** Sends a reply, signed by the domain it comes from. */
-  reply(request: ReplyRequest): Promise<Settled[]>;
+  /** Sends a worker's answer, signed by the domain it comes from, a name of `mail.zone`. Rejects as forward() does. */
+  reply(mail: Outbound): Promise<Settled[]>;
   /** Whether this installation has forwarded the message for this recipient before, or for too many others: it goes round. */
   isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
 }

@@ -1,8 +1,9 @@
+import type { Owner } from "../actions/tell.ts";
 import type { Verdict } from "../authenticate/verdict.ts";
 import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
 
 /** A recipient that still waits, and what was said last. */
-export interface HeldRecipient {
+export interface HeldRecipient extends Owner {
   rcpt: string;
   reply: SmtpReply;
   /** Where only some of the addresses it leads to are left: those. */
@@ -23,8 +24,8 @@ export interface HeldMail {
 /** What became of a recipient in another attempt. */
 export type Retried = Settled & { to?: string[] };
 
-/** Tries recipients of a held message once more. Never rejects. The source stays the caller's. */
-export type Retry = (mail: HeldMail, recipients: HeldRecipient[]) => Promise<Retried[]>;
+/** Tries a recipient of a held message once more, to the end of all that its worker does. Never rejects. The source stays the caller's. */
+export type Retry = (mail: HeldMail, recipient: HeldRecipient) => Promise<Retried>;
 
 /** Mail we have answered 250 for and could not bring to all its recipients: tried again for days, then bounced. */
 export interface Held {

@@ -15,6 +15,25 @@ async function* joined(head: Uint8Array, raw: Readable) {
   yield* raw as AsyncIterable<Uint8Array>;
 }
 
+/** The message under another header section. It reads from the first one, which still owns its file. */
+export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSource {
+  const { file: _, ...rest } = source;
+  return {
+    ...rest,
+    size: source.size - source.headerBlock.length + headerBlock.length,
+    headerBlock,
+    open(start = 0) {
+      const inBody = Math.max(0, start - headerBlock.length);
+      const body = source.open(source.headerBlock.length + inBody);
+      const head = headerBlock.subarray(Math.min(start, headerBlock.length));
+      return body instanceof Uint8Array ? Buffer.concat([head, body]) : Readable.from(joined(head, body), { objectMode: false });
+    },
+  };
+}
+
+/** The message with whole fields, line ends included, on top. */
+export const withFields = (source: MailSource, fields: string): MailSource => (fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock])));
+
 /** The message without the fields named in `drop` (lower case) and with `add` (whole fields, line ends included) on top. The body stays as it is. */
 export function rewriteHeader(source: MailSource, { drop, add }: { drop: ReadonlySet<string>; add: string }): () => Readable | Uint8Array {
   const kept: Uint8Array[] = [];

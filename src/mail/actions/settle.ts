@@ -1,0 +1,121 @@
+import { messageOf, UserError, type Ids, type Log } from "../../kernel/index.ts";
+import { domainOf } from "../../protocol/rfc5322/index.ts";
+import type { Verdict } from "../authenticate/verdict.ts";
+import { mailErrors, refusalOf, replyOf } from "../errors.ts";
+import type { Forwarding } from "../forwarding/types.ts";
+import type { Message } from "../messages/message.ts";
+import type { Envelope, Route, Settled, SmtpReply, Transport } from "../messages/types.ts";
+import type { Owner, Tell } from "./tell.ts";
+import type { Handled, HandToWorker } from "./worker.ts";
+
+/** Where a recipient's mail goes, and whose it is. */
+export type Routed = Route &
+  Owner & {
+    /** What is in the way now may be over soon: the refusal is a temporary one. */
+    temporary?: true;
+  };
+
+/** A message that was let in. */
+export interface Delivery {
+  envelope: Envelope;
+  message: Message;
+  /** Undefined where nobody judges senders. */
+  verdict?: Verdict | undefined;
+}
+
+export interface Outcome extends Owner {
+  settled: Settled;
+  /** When a worker's waitUntil() work is over: until then the message must be there. */
+  ended?: Promise<void>;
+  /** Of the addresses the recipient leads to, those that do not have it yet. */
+  left?: string[];
+}
+
+export interface SettleParts {
+  route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
+  handToWorker: HandToWorker;
+  transport: Transport;
+  forwarding?: Pick<Forwarding, "forward" | "isLoop"> | undefined;
+  tell: Tell;
+  ids: Pick<Ids, "messageId">;
+  log: Log;
+}
+
+/** One recipient's message to its end. `only`: of the addresses it is forwarded to, those. Never rejects. */
+export type Settle = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
+
+export function createSettle({ route, handToWorker, transport, forwarding, tell, ids, log }: SettleParts): Settle {
+  async function act(chosen: Routed, delivery: Delivery, rcpt: string, id: string, only?: readonly string[]): Promise<Outcome> {
+    const { envelope, message, verdict } = delivery;
+    const { account, zone } = chosen;
+    if (chosen.temporary) return { settled: refused(rcpt, mailErrors.notThereYet()) };
+    switch (chosen.kind) {
+      case "worker": {
+        refuseLoop(message, rcpt);
+        const handled = await handToWorker({ id, message, from: envelope.from, to: rcpt, script: chosen.script, dsn: envelope.dsn, verdict, account, zone });
+        return { settled: said(rcpt, handled, envelope), ended: handled.ended };
+      }
+      case "forward":
+        refuseLoop(message, rcpt);
+        return forward(delivery, rcpt, only === undefined ? chosen.to : chosen.to.filter((to) => only.includes(to)), chosen);
+      case "drop":
+        tell(message.source.id, "dropped", {}, { rcpt, account, zone });
+        return { settled: { rcpt, ok: true } };
+      case "none":
+        return { settled: refused(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
+    }
+  }
+
+  function refuseLoop(message: Message, rcpt: string) {
+    if (forwarding?.isLoop(message, rcpt)) throw mailErrors.forwardedBefore({ address: rcpt });
+  }
+
+  async function forward({ envelope, message: { source }, verdict }: Delivery, rcpt: string, to: string[], { account, zone }: Owner): Promise<Outcome> {
+    // A rule that leads elsewhere since: everybody it led to has the message.
+    if (to.length === 0) return { settled: { rcpt, ok: true } };
+    const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
+    if (forwarding === undefined) {
+      const settled = await transport.deliver({ messageId, cause: "forward", from: envelope.from, to, raw: () => source.open(), inbound: { id: source.id } });
+      const failed = settled.find((one) => !one.ok);
+      return { settled: failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt } };
+    }
+    const settled = await forwarding.forward({ envelope, source, verdict, account, zone, rcpt, to, messageId });
+    const done = settled.filter((one) => one.ok).map((one) => one.rcpt);
+    if (done.length > 0) tell(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
+    const failed = settled.filter((one) => !one.ok);
+    const first = failed.find((one) => one.temporary) ?? failed[0];
+    return first === undefined ? { settled: { rcpt, ok: true } } : { settled: { ...first, rcpt }, left: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
+  }
+
+  return async (delivery, rcpt, id, only) => {
+    const { message } = delivery;
+    let owner: Owner = {};
+    try {
+      const chosen = await route(rcpt, delivery.envelope);
+      owner = { account: chosen.account, zone: chosen.zone };
+      tell(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
+      return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
+    } catch (err) {
+      // Our own failure must not lose the message: the sender keeps it and comes again.
+      if (!(err instanceof UserError)) log.error({ err, message: message.source.id, rcpt }, `mail could not be handled: ${messageOf(err)}`);
+      return { settled: refused(rcpt, refusalOf(err)), ...owner };
+    }
+  };
+}
+
+export const refused = (rcpt: string, refusal: UserError): Settled => refusedWith(rcpt, replyOf(refusal));
+
+export const refusedWith = (rcpt: string, reply: SmtpReply): Settled => ({ rcpt, ok: false, temporary: reply.code < 500, reply });
+
+/** setReject() is final; a handler that failed or was stopped leaves the message with the sender, who comes again. */
+function said(rcpt: string, handled: Handled, { smtputf8 }: Envelope): Settled {
+  if (handled.outcome !== "ok") return refused(rcpt, mailErrors.handlerFailed());
+  if (handled.rejectReason === undefined) return { rcpt, ok: true };
+  return refused(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
+}
+
+/** A reply line is one line, and ASCII unless the session speaks UTF-8 (RFC 6531 3.7.4.2). */
+function oneLine(reason: string, utf8: boolean): string {
+  const line = reason.replace(/\p{Cc}+/gu, " ").trim().slice(0, 900);
+  return (utf8 ? line : line.replace(/[^ -~]/gu, "?")) || "Message rejected";
+}

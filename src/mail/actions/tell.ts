@@ -1,0 +1,20 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { Trace, TraceEvent } from "../messages/types.ts";
+
+/** Whose mail a step is about. */
+export interface Owner {
+  account?: string | undefined;
+  zone?: string | undefined;
+}
+
+/** Says a step of a message, in the present moment. */
+export type Tell = (message: string, step: TraceEvent["step"], detail: Record<string, unknown>, about?: Owner & { rcpt?: string }) => void;
+
+export const createTell =
+  ({ trace, clock }: { trace: Trace; clock: Pick<Clock, "now"> }): Tell =>
+  (message, step, detail, { rcpt, account, zone } = {}) =>
+    trace({
+      message, at: new Date(clock.now()), step,
+      ...(rcpt !== undefined && { rcpt }), ...(account !== undefined && { account }), ...(zone !== undefined && { zone }),
+      detail,
+    });

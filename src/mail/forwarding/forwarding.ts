@@ -1,0 +1,76 @@
+import type { Readable } from "node:stream";
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { domainOf } from "../../protocol/rfc5322/index.ts";
+import type { Signer } from "../authenticate/sign.ts";
+import type { SigningKey } from "../dkim-keys/types.ts";
+import { formatField, prepend, withFields } from "../messages/rewrite.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { MailSource, Outbound, Settled, Transport } from "../messages/types.ts";
+import { createLoopMarks } from "./loop.ts";
+import { forwardingSender, type SenderParts } from "./sender.ts";
+import { passedOn, traceFields } from "./trace-fields.ts";
+import type { ForwardRequest, Forwarding } from "./types.ts";
+
+export interface ForwardingOptions extends SenderParts {
+  transport: Transport;
+  signer: Signer;
+  /** What mail of a customer's domain is signed with; empty where there is nothing. To be answered from memory. */
+  keysOf(name: { zone: string; domain: string }): Promise<readonly SigningKey[]>;
+  /** The same for the domain of the senders we write; the RSA key among them seals (RFC 8617 knows no other). */
+  serviceKey(): Promise<readonly SigningKey[]>;
+  /** Recognise what was forwarded here before; the first marks. */
+  loopKeys: readonly [string, ...string[]];
+  /** Holds a reply while it is signed. */
+  spool: Pick<Spool, "collect" | "maxBytes">;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId">;
+}
+
+/** What was put on top of a reply that was checked to fit. */
+const ROOM = 256 * 1024;
+
+export function createForwarding(options: ForwardingOptions): Forwarding {
+  const { transport, signer, serviceKey, loopKeys, spool, ids } = options;
+  const loops = createLoopMarks(loopKeys);
+
+  const keysOf = async (zone: string | undefined, address: string): Promise<readonly SigningKey[]> => (zone === undefined ? [] : options.keysOf({ zone, domain: domainOf(address).toLowerCase() }));
+
+  async function signed(message: MailSource, { verdict, zone, rcpt }: ForwardRequest): Promise<string> {
+    const [service, customer] = await Promise.all([serviceKey(), keysOf(zone, rcpt)]);
+    const sealer = service.find(({ algorithm }) => algorithm === "rsa");
+    return signer.sign(message, { dkim: [...service, ...customer], ...(verdict !== undefined && sealer !== undefined && { seal: { key: sealer, verdict } }) });
+  }
+
+  async function forward(request: ForwardRequest): Promise<Settled[]> {
+    const { envelope, source, rcpt, to, extra = [], account, zone, script } = request;
+    const { from, vouched } = await forwardingSender(request, options);
+    const fields = loops.field(rcpt) + traceFields(rcpt, to) + extra.map(([name, value]) => formatField(name, value)).join("");
+    const message = withFields(source, fields);
+    const signatures = await signed(message, request);
+    const whole = withFields(message, signatures);
+    const dsn = vouched ? passedOn(envelope.dsn, rcpt, to) : undefined;
+    return transport.deliver({
+      messageId: request.messageId ?? ids.messageId(domainOf(envelope.from) || domainOf(rcpt)),
+      cause: "forward", from, to, raw: () => whole.open(), inbound: { id: source.id, rcpt },
+      ...(script !== undefined && { script }), ...(account !== undefined && { account }), ...(zone !== undefined && { zone }), ...(vouched && { vouched }), ...(dsn && { dsn }),
+    });
+  }
+
+  async function reply(mail: Outbound): Promise<Settled[]> {
+    const customer = await keysOf(mail.zone, mail.from);
+    const held = await spool.collect(piecesOf(mail.raw()), { maxBytes: spool.maxBytes + ROOM });
+    try {
+      const signatures = await signer.sign(held, { dkim: customer.length > 0 ? customer : await serviceKey() });
+      return await transport.deliver({ ...mail, raw: () => prepend(signatures, held.open()) });
+    } finally {
+      await held.discard();
+    }
+  }
+
+  return { forward, reply, isLoop: loops.isLoop };
+}
+
+async function* piecesOf(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
+  if (raw instanceof Uint8Array) yield raw;
+  else yield* raw as AsyncIterable<Uint8Array>;
+}

@@ -1,0 +1,25 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { Srs } from "../../protocol/srs/index.ts";
+import type { Returns } from "../returns/types.ts";
+import type { ForwardRequest } from "./types.ts";
+import { isVouchedFor } from "./vouched.ts";
+
+export interface SenderParts {
+  srs: Pick<Srs, "forward" | "isOurs">;
+  returns: Pick<Returns, "pathFor">;
+  clock: Pick<Clock, "now">;
+}
+
+/**
+ * The envelope sender to forward with. The way back is written into it where it fits and the sender is known; what comes back to a sender
+ * that nobody vouches for must not reach whoever it names, so that a token stands for it. The null sender stays null (RFC 5321 4.5.5).
+ */
+export async function forwardingSender({ envelope, verdict, source, rcpt, account, zone }: ForwardRequest, { srs, returns, clock }: SenderParts): Promise<{ from: string; vouched: boolean }> {
+  const { from: sender } = envelope;
+  if (sender === "") return { from: "", vouched: false };
+  const vouched = isVouchedFor(envelope, verdict);
+  // One of ours came back to us: it is signed, and stays as it is.
+  const rewritten = vouched || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
+  if (rewritten?.ok) return { from: rewritten.address, vouched };
+  return { from: await returns.pathFor({ use: "forward", sender, vouched, account, zone, inbound: { id: source.id, rcpt } }), vouched };
+}

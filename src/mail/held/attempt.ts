@@ -1,0 +1,88 @@
+import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import type { JobContext } from "../../store/index.ts";
+import type { Tell } from "../actions/tell.ts";
+import type { Verdict } from "../authenticate/verdict.ts";
+import { isVouchedFor } from "../forwarding/vouched.ts";
+import type { Envelope, MailSource } from "../messages/types.ts";
+import type { Returns } from "../returns/types.ts";
+import type { HeldRecipient, Retry } from "./types.ts";
+
+/** What is kept of a held message, beside its content. */
+export interface Kept {
+  /** The inbound message. */
+  message: string;
+  /** Where the content is. */
+  body: string;
+  at: number;
+  envelope: Envelope;
+  verdict?: Verdict | undefined;
+  recipients: HeldRecipient[];
+}
+
+export interface AttemptParts {
+  clock: Pick<Clock, "now">;
+  tell: Tell;
+  log: Log;
+  returns?: Pick<Returns, "bounce"> | undefined;
+  limits: { lifetimeMs: number; recipients: number };
+}
+
+/** How long a sender that cannot be told is tried to be told. */
+export const TELL_MS = 2 * 24 * 60 * 60_000;
+
+/**
+ * One more attempt for everyone who waits; resolves with those who still do. What it came to for each is written down at once: a process that
+ * dies repeats only what was under way.
+ */
+export function createAttempt({ clock, tell, log, returns, limits }: AttemptParts) {
+  async function step(kept: Kept, one: HeldRecipient, source: MailSource, retry: Retry): Promise<HeldRecipient | undefined> {
+    if (one.bounce) return one;
+    const { envelope, verdict, message } = kept;
+    const { rcpt, account, zone } = one;
+    const { to, ...tried } = await retry({ envelope, source, verdict, recipients: [one] }, one);
+    if (tried.ok) return undefined;
+    const { bounce: _, to: __, ...rest } = one;
+    const after: HeldRecipient = { ...rest, reply: tried.reply, ...(to && { to }) };
+    if (!tried.temporary || clock.now() - kept.at >= limits.lifetimeMs) return { ...after, bounce: true };
+    tell(message, "deferred", { ...tried.reply, held: true }, { rcpt, account, zone });
+    return after;
+  }
+
+  /** Whether there is nothing more to do about them. */
+  async function giveUp({ message, envelope, verdict, at }: Kept, failed: HeldRecipient[], source: MailSource): Promise<boolean> {
+    let told = false;
+    try {
+      const { account, zone } = failed[0]!;
+      const recipients = failed.map(({ rcpt, reply }) => ({ rcpt, reply }));
+      told = (await returns?.bounce({ inbound: { id: message }, account, zone, envelope, vouched: isVouchedFor(envelope, verdict), recipients, source, arrivedAt: new Date(at) })) ?? false;
+    } catch (err) {
+      if (clock.now() - at < limits.lifetimeMs + TELL_MS) return false;
+      log.error({ err, message }, `held mail: the sender could not be told of a failure in all that time: ${messageOf(err)}`);
+    }
+    for (const { rcpt, reply, account, zone } of failed) tell(message, "bounced", { ...reply, held: true, told }, { rcpt, account, zone });
+    return true;
+  }
+
+  return async (kept: Kept, waiting: HeldRecipient[], source: MailSource, retry: Retry, { signal, progress }: JobContext): Promise<HeldRecipient[]> => {
+    const left = new Map(waiting.map((one) => [one.rcpt, one]));
+    let written = Promise.resolve();
+    const write = () => (written = written.then(() => progress([...left.values()])));
+    const queue = waiting.values();
+    async function lane() {
+      for (const one of queue) {
+        signal.throwIfAborted();
+        const after = await step(kept, one, source, retry);
+        if (after === undefined) left.delete(one.rcpt);
+        else left.set(one.rcpt, after);
+        await write();
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(limits.recipients, waiting.length) }, lane));
+    const failed = [...left.values()].filter(({ bounce }) => bounce);
+    if (failed.length > 0 && (await giveUp(kept, failed, source))) {
+      for (const { rcpt } of failed) left.delete(rcpt);
+      await write();
+    }
+    return [...left.values()];
+  };
+}

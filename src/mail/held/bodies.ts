@@ -1,0 +1,39 @@
+import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
+import type { MailSource } from "../messages/types.ts";
+
+/** The content of held messages: one object each, under the day it came. */
+export interface HeldBodies {
+  /** On the disk when it resolves; with the name to find it by. */
+  put(id: string, at: number, source: MailSource): Promise<string>;
+  open(name: string): Promise<ObjectHandle | undefined>;
+  delete(name: string): Promise<void>;
+  /** Deletes what came before the day of `at`: by then it has no job any more. */
+  sweep(at: number): Promise<void>;
+}
+
+const PREFIX = "mail/held/";
+const BATCH = 500;
+
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+
+export function createHeldBodies(objects: ObjectStore): HeldBodies {
+  return {
+    async put(id, at, source) {
+      const name = `${PREFIX}${dayOf(at)}/${id}.eml`;
+      const raw = source.open();
+      await objects.put(name, raw instanceof Uint8Array ? raw : (raw as AsyncIterable<Uint8Array>));
+      return name;
+    },
+    open: (name) => objects.open(name),
+    delete: (name) => objects.delete([name]),
+    async sweep(at) {
+      const until = `${PREFIX}${dayOf(at)}`;
+      let old: string[] = [];
+      for await (const { key } of objects.list(PREFIX)) {
+        if (key >= until) break;
+        if (old.push(key) === BATCH) await objects.delete(old.splice(0));
+      }
+      await objects.delete(old);
+    },
+  };
+}

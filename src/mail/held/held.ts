@@ -1,0 +1,99 @@
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import { createTell } from "../actions/tell.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { MailSource, Trace } from "../messages/types.ts";
+import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/queue/backoff.ts";
+import type { Returns } from "../returns/types.ts";
+import { createAttempt, TELL_MS, type Kept } from "./attempt.ts";
+import { createHeldBodies } from "./bodies.ts";
+import type { Held, HeldRecipient, Retry } from "./types.ts";
+
+export interface HeldOptions {
+  objects: ObjectStore;
+  jobs: Jobs;
+  spool: Pick<Spool, "collect">;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  trace: Trace;
+  log: Log;
+  /** Tells senders. Without it what fails is only traced. */
+  returns?: Pick<Returns, "bounce">;
+  limits?: Partial<HeldLimits>;
+}
+
+export interface HeldLimits {
+  /** After this time what still waits is bounced. Default 5 days (RFC 5321 4.5.4.1). */
+  lifetimeMs: number;
+  /** Waits after each attempt; the last goes on until the lifetime is over. */
+  backoffMs: readonly number[];
+  /** Messages tried at once, and recipients of one. */
+  messages: number;
+  recipients: number;
+  leaseMs: number;
+  pollMs: number;
+}
+
+export const DEFAULT_HELD_LIMITS: HeldLimits = { lifetimeMs: DEFAULT_LIFETIME_MS, backoffMs: DEFAULT_BACKOFF_MS, messages: 5, recipients: 5, leaseMs: 60_000, pollMs: 1000 };
+
+const KIND = "mail.held";
+/** The age decides, not the number. */
+const ATTEMPTS = 100_000;
+const SWEEP_MS = 6 * 60 * 60_000;
+
+export function createHeld({ objects, jobs, spool, clock, ids, trace, log, returns, limits: changes }: HeldOptions): Held {
+  const limits = { ...DEFAULT_HELD_LIMITS, ...changes };
+  const bodies = createHeldBodies(objects);
+  const backoff = createBackoff(limits.backoffMs);
+  const tell = createTell({ trace, clock });
+  const attempt = createAttempt({ clock, tell, log, returns, limits });
+  let worker: JobWorker | undefined;
+  let sweeper: NodeJS.Timeout | undefined;
+
+  /** Twice what a job can live: nobody asks for it any more. */
+  const sweep = () => void bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS)).catch((err: unknown) => log.warn({ err }, "held mail: what is left over could not be deleted"));
+
+  async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
+    const kept = job.payload as Kept;
+    // Of an earlier attempt, where there was one.
+    const waiting = ((await jobs.get(job.id))?.progress as HeldRecipient[] | undefined) ?? kept.recipients;
+    const left = waiting.length === 0 ? [] : await withBody(kept, waiting, (source) => attempt(kept, waiting, source, retry, context));
+    if (left.length > 0) throw new Error(`${left.length} still wait: ${left[0]!.reply.code} ${left[0]!.reply.text}`);
+    await bodies.delete(kept.body);
+  }
+
+  async function withBody(kept: Kept, waiting: HeldRecipient[], use: (source: MailSource) => Promise<HeldRecipient[]>): Promise<HeldRecipient[]> {
+    const body = await bodies.open(kept.body);
+    if (body === undefined) {
+      log.error({ message: kept.message, body: kept.body }, "held mail: the content of a message is gone");
+      for (const { rcpt, reply, account, zone } of waiting) tell(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
+      return [];
+    }
+    const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { id: kept.message, maxBytes: body.size });
+    try {
+      return await use(source);
+    } finally {
+      await source.discard();
+    }
+  }
+
+  return {
+    async hold({ envelope, source, verdict, recipients }) {
+      const at = clock.now();
+      const body = await bodies.put(ids.hex(), at, source);
+      const kept: Kept = { message: source.id, body, at, envelope, verdict, recipients };
+      const wait = recipients.every(({ bounce }) => bounce) ? 0 : backoff(1);
+      // When this fails the database may have kept it all the same: the body stays until it is swept.
+      await jobs.enqueue(KIND, kept, { runAt: new Date(at + wait), attempts: ATTEMPTS });
+    },
+    start(retry) {
+      worker ??= jobs.work(KIND, { concurrency: limits.messages, leaseMs: limits.leaseMs, pollMs: limits.pollMs, backoff: (tried) => backoff(tried + 1) }, (job, context) => run(job, retry, context));
+      sweeper ??= setInterval(sweep, SWEEP_MS).unref();
+      sweep();
+    },
+    async stop() {
+      clearInterval(sweeper);
+      await worker?.stop();
+    },
+  };
+}

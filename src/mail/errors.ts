@@ -181,11 +181,16 @@ export const mailErrors = defineErrors("mail", {
 
 const DISK_FULL = new Set(["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"]);
 
+/** A file system, SQLite (SQLITE_FULL) or PostgreSQL (53100) without room. */
+function isDiskFull(thrown: unknown): boolean {
+  const { code, errcode } = (thrown ?? {}) as { code?: unknown; errcode?: unknown };
+  return (typeof code === "string" && (DISK_FULL.has(code) || code === "53100")) || errcode === 13;
+}
+
 /** What a peer is told about anything thrown while its message was handled: a refusal in its own words, a fault in general ones. */
 export function refusalOf(thrown: unknown): UserError {
   if (thrown instanceof UserError && thrown.entry.smtp !== undefined) return thrown;
-  const code = (thrown as NodeJS.ErrnoException | undefined)?.code;
-  return typeof code === "string" && DISK_FULL.has(code) ? mailErrors.storageFull({}, { cause: thrown }) : mailErrors.fault({}, { cause: thrown });
+  return isDiskFull(thrown) ? mailErrors.storageFull({}, { cause: thrown }) : mailErrors.fault({}, { cause: thrown });
 }
 
 export function replyOf(refusal: UserError): SmtpReply {

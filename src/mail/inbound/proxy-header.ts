@@ -1,0 +1,76 @@
+import { isIP, isIPv4, isIPv6 } from "node:net";
+
+/**
+ * The header a load balancer puts in front of a connection to say whose it is: version 1, a line of text, and version 2, binary (HAProxy's
+ * proxy-protocol.txt, sections 2.1 and 2.2).
+ */
+export type ProxyHeader =
+  /** There is more to come. */
+  | { state: "short" }
+  | { state: "bad"; why: string }
+  /** `length` octets are the header. Without a client it is the proxy's own connection (LOCAL, a health check) or of a kind it cannot tell (UNKNOWN). */
+  | { state: "whole"; length: number; client?: { ip: string; port: number } };
+
+/** 2.1: "a 108-byte buffer is always enough". */
+const V1_MAX = 107;
+/** 2.2. */
+const V2_SIGNATURE = Buffer.from("\r\n\r\n\0\r\nQUIT\n", "latin1");
+const V2_FIXED = 16;
+/** Addresses take 216 octets at most; the rest is for TLVs. The field could say 65535. */
+const V2_MAX = V2_FIXED + 4096;
+
+/** Reads the header at the beginning of `bytes`. */
+export function readProxyHeader(bytes: Uint8Array): ProxyHeader {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, V2_MAX));
+  if (isPrefix(start, V2_SIGNATURE)) return start.length < V2_FIXED ? { state: "short" } : readV2(start);
+  if (isPrefix(start, Buffer.from("PROXY "))) return readV1(start);
+  return bad("it begins with neither PROXY nor the signature of version 2");
+}
+
+/** Whether one is the beginning of the other. */
+function isPrefix(bytes: Buffer, of: Buffer): boolean {
+  const length = Math.min(bytes.length, of.length);
+  return bytes.subarray(0, length).equals(of.subarray(0, length));
+}
+
+function readV1(bytes: Buffer): ProxyHeader {
+  const end = bytes.subarray(0, V1_MAX).indexOf("\r\n");
+  if (end === -1) return bytes.length < V1_MAX ? { state: "short" } : bad(`its line has more than ${V1_MAX} octets`);
+  const length = end + 2;
+  const line = bytes.toString("latin1", 0, end);
+  // What follows UNKNOWN is to be passed over.
+  if (/^PROXY UNKNOWN(?: |$)/.test(line)) return { state: "whole", length };
+  const [, family, source = "", target = "", sourcePort, targetPort] = /^PROXY TCP([46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/.exec(line) ?? [];
+  if (family === undefined) return bad("its line is not that of version 1");
+  const fits = family === "4" ? isIPv4 : isIPv6;
+  if (!fits(source) || !fits(target) || source.includes("%")) return bad(`its addresses are not those of TCP${family}`);
+  if (Number(sourcePort) > 65_535 || Number(targetPort) > 65_535) return bad("its ports are none");
+  return { state: "whole", length, client: { ip: source.toLowerCase(), port: Number(sourcePort) } };
+}
+
+function readV2(bytes: Buffer): ProxyHeader {
+  const [version, command] = [bytes[12]! >> 4, bytes[12]! & 15];
+  if (version !== 2) return bad(`its version is ${version}`);
+  if (command > 1) return bad(`its command is ${command}`);
+  const length = V2_FIXED + bytes.readUInt16BE(14);
+  if (length > V2_MAX) return bad(`it has ${length} octets`);
+  if (bytes.length < length) return { state: "short" };
+  const [family, transport] = [bytes[13]! >> 4, bytes[13]! & 15];
+  // LOCAL, UNSPEC, and families without an address of the internet: the connection itself is all there is to know.
+  if (command === 0 || transport === 0 || (family !== 1 && family !== 2)) return { state: "whole", length };
+  if (transport !== 1) return bad("it is about datagrams");
+  const octets = family === 1 ? 4 : 16;
+  if (length < V2_FIXED + octets * 2 + 4) return bad("its addresses are cut off");
+  const source = bytes.subarray(V2_FIXED, V2_FIXED + octets);
+  return { state: "whole", length, client: { ip: family === 1 ? source.join(".") : textOf(source), port: bytes.readUInt16BE(V2_FIXED + octets * 2) } };
+}
+
+/** The shortest form of an IPv6 address (RFC 5952), as Node itself shows peers. */
+function textOf(octets: Buffer): string {
+  const groups = Array.from({ length: 8 }, (_, i) => octets.readUInt16BE(i * 2).toString(16)).join(":");
+  const ip = new URL(`http://[${groups}]/`).hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(ip);
+  return mapped && isIP(ip) === 6 ? octets.subarray(12).join(".") : ip;
+}
+
+const bad = (why: string): ProxyHeader => ({ state: "bad", why });

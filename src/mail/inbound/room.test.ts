@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { createManualClock } from "../../kernel/index.ts";
+import { addressSet, networkOf } from "./network.ts";
+import { createRate } from "./rate.ts";
+import { createRoom, type Place } from "./room.ts";
+
+function newRoom({ places = 4, perNetwork = 3, restMs = 1000 } = {}) {
+  const clock = createManualClock();
+  const room = createRoom({ places, perNetwork, restMs, clock });
+  const evicted: string[] = [];
+  function enter(ip: string, name = ip, { resting = true } = {}) {
+    const place = room.enter(ip, { resting, evict: () => void evicted.push(name) });
+    return place as Place;
+  }
+  return { clock, room, enter, evicted };
+}
+
+test("a network gets its share and no more; who leaves makes room", () => {
+  const { room, enter } = newRoom();
+  const first = enter("192.0.2.1");
+  enter("192.0.2.1");
+  enter("192.0.2.1");
+  assert.equal(enter("192.0.2.1"), "too many of them");
+  first.leave();
+  first.leave();
+  assert.equal(typeof enter("192.0.2.1"), "object");
+  assert.equal(room.taken, 3);
+  enter("2001:db8::1");
+  assert.equal(room.taken, 4);
+});
+
+test("a newcomer takes a place of the network that has the most, the one that rested longest", () => {
+  const { clock, enter, evicted } = newRoom();
+  const [oldest] = [enter("192.0.2.1", "a"), enter("192.0.2.1", "b"), enter("192.0.2.1", "c"), enter("192.0.2.2", "d")];
+  oldest.active();
+  assert.equal(typeof enter("192.0.2.3"), "object");
+  assert.deepEqual(evicted, ["b"]);
+  // Now 2, 1 and 1: another one from a network without a place still finds the crowd, one with a place must wait.
+  assert.equal(typeof enter("192.0.2.4"), "object");
+  assert.deepEqual(evicted, ["b", "c"]);
+  assert.equal(enter("192.0.2.5"), "full");
+  clock.advance(1000);
+  assert.equal(typeof enter("192.0.2.5"), "object");
+  assert.deepEqual(evicted, ["b", "c", "d"]);
+});
+
+test("nobody is sent away in the middle of being served", () => {
+  const { clock, enter, evicted } = newRoom({ places: 2 });
+  enter("192.0.2.1", "a", { resting: false });
+  enter("192.0.2.1", "b", { resting: false });
+  clock.advance(60_000);
+  assert.equal(enter("192.0.2.2"), "full");
+  assert.deepEqual(evicted, []);
+});
+
+test("the room holds its bounds whatever happens", () => {
+  const step = fc.record({ what: fc.constantFrom("enter", "leave", "active", "advance"), who: fc.nat(5), busy: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const { clock, room } = newRoom({ places: 5, perNetwork: 2, restMs: 3 });
+      const inside: { key: string; place: Place }[] = [];
+      for (const { what, who, busy } of steps) {
+        const one = inside[who % Math.max(inside.length, 1)];
+        if (what === "advance") clock.advance(1);
+        else if (what === "active") one?.place.active();
+        else if (what === "leave" && one !== undefined) {
+          one.place.leave();
+          inside.splice(inside.indexOf(one), 1);
+        } else if (what === "enter") {
+          const key = `192.0.2.${who}`;
+          const member = { key, place: undefined as unknown as Place };
+          const place = room.enter(key, { resting: !busy, evict: () => void inside.splice(inside.indexOf(member), 1) });
+          if (typeof place === "object") inside.push(Object.assign(member, { place }));
+        }
+        assert.equal(room.taken, inside.length);
+        assert.ok(inside.length <= 5);
+        for (const { key } of inside) assert.ok(inside.filter((other) => other.key === key).length <= 2);
+      }
+    }),
+  );
+});
+
+test("a rate lets so many through at once, and as many again in its time; keys are bounded", () => {
+  const clock = createManualClock();
+  const rate = createRate({ most: 3, perMs: 60_000, clock, keys: 2 });
+  assert.deepEqual(Array.from({ length: 5 }, () => rate.take("a")), [true, true, true, false, false]);
+  assert.equal(rate.spent("a"), true);
+  assert.equal(rate.spent("b"), false);
+  clock.advance(20_000);
+  assert.deepEqual([rate.take("a"), rate.take("a")], [true, false]);
+  rate.take("b");
+  rate.take("c");
+  assert.equal(rate.take("a"), true, "the one that was quiet longest is forgotten");
+  assert.equal(createRate({ most: 0, perMs: 1, clock }).take("a"), true);
+});
+
+test("who shares a limit: an IPv4 address, an IPv6 /64", () => {
+  assert.equal(networkOf("192.0.2.1"), "192.0.2.1");
+  assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");
+  assert.equal(networkOf("2001:db8::1"), "2001:db8:0:0::/64");
+  assert.equal(networkOf("2001:db8:0:0:1:2:3:4"), networkOf("2001:0DB8::"));
+  assert.equal(networkOf("::1"), "0:0:0:0::/64");
+  assert.equal(networkOf("fe80::1%eth0"), "fe80:0:0:0::/64");
+  assert.equal(networkOf("64:ff9b::192.0.2.1"), "64:ff9b:0:0::/64");
+  assert.notEqual(networkOf("2001:db8:0:1::1"), networkOf("2001:db8:0:2::1"));
+});
+
+test("addresses and ranges; anything else is refused with its place", () => {
+  const has = addressSet(["10.0.0.5", "192.0.2.0/24", "2001:db8::/32"], "smtp.proxies");
+  for (const ip of ["10.0.0.5", "::ffff:10.0.0.5", "192.0.2.200", "2001:db8:1::1"]) assert.equal(has(ip), true, ip);
+  for (const ip of ["10.0.0.6", "2001:db9::1", "", undefined, "name"]) assert.equal(has(ip), false, ip);
+  for (const range of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", ""]) {
+    assert.throws(() => addressSet([range], "smtp.proxies"), { name: "UserError", message: `smtp.proxies: ${range} is neither an IP address nor a range of them` });
+  }
+});

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync, verify } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import { systemClock } from "../../kernel/index.ts";
+import { makeSelfSigned } from "../self-signed.ts";
+import { createAcmeClient } from "./client.ts";
+import { createAcmeHttp, type AcmeHttpOptions } from "./http.ts";
+import { AcmeProblem } from "./problem.ts";
+
+const identity = makeSelfSigned({ names: ["localhost"], clock: systemClock });
+const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
+
+/** An HTTPS server that is not always a good ACME server, and a client of it. */
+async function against(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse, body: string) => void, options: AcmeHttpOptions = {}) {
+  const server = createServer({ cert: identity.cert, key: identity.key }, (request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += String(chunk))).on("end", () => answer(request, response, body));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const base = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const over = new AbortController();
+  const http = createAcmeHttp({ ca: identity.cert, ...options });
+  return { base, over, http, client: createAcmeClient({ directory: `${base}/dir`, key: key.privateKey, http, clock: systemClock, signal: over.signal }) };
+}
+
+/** The directory and nonces 1, 2, 3, …; the rest is `answer`'s. */
+function acme(answer: (request: IncomingMessage, response: ServerResponse, body: string) => void) {
+  let nonces = 0;
+  return (request: IncomingMessage, response: ServerResponse, body: string) => {
+    const base = `https://${request.headers.host}`;
+    if (request.url === "/dir") return response.end(JSON.stringify({ newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order` }));
+    response.setHeader("replay-nonce", `n${++nonces}`);
+    if (request.url === "/nonce") return response.end();
+    if (request.url === "/account") return response.writeHead(201, { location: `${base}/account/1` }).end("{}");
+    return answer(request, response, body);
+  };
+}
+
+const problem = (response: ServerResponse, status: number, type: string, headers: Record<string, string> = {}) =>
+  response.writeHead(status, { "content-type": "application/problem+json", ...headers }).end(JSON.stringify({ type: `urn:ietf:params:acme:error:${type}`, detail: "as it is" }));
+
+describe("an ACME server", () => {
+  test("that does not answer, that stops in the middle, or that does not end is not waited for", async (t) => {
+    for (const hang of [
+      () => {},
+      (_: IncomingMessage, response: ServerResponse) => void response.writeHead(200, { "content-length": 100 }).write("{"),
+      (_: IncomingMessage, response: ServerResponse) => {
+        const timer = setInterval(() => response.write("x"), 20).unref();
+        response.on("close", () => clearInterval(timer));
+      },
+    ]) {
+      const { client } = await against(t, hang, { timeoutMs: 200 });
+      await assert.rejects(client.register([]), /took longer than 200 ms/);
+    }
+  });
+
+  test("that answers without end is cut off", async (t) => {
+    const { client } = await against(t, (_, response) => void response.end("x".repeat(2 * 1024 * 1024)));
+    await assert.rejects(client.register([]), /more than 1048576 bytes/);
+  });
+
+  test("is left at once when the server stops", async (t) => {
+    const { client, over } = await against(t, () => over.abort(new Error("stopping")));
+    await assert.rejects(client.register([]), { name: "AbortError" });
+  });
+
+  test("whose certificate another authority signed is not believed", async (t) => {
+    const { base } = await against(t, (_, response) => void response.end("{}"));
+    const http = createAcmeHttp({ ca: makeSelfSigned({ names: ["localhost"], clock: systemClock }).cert });
+    await assert.rejects(http("GET", `${base}/dir`, undefined, new AbortController().signal), /self-signed certificate/);
+    await assert.rejects(createAcmeHttp({})("GET", `${base}/dir`, undefined, new AbortController().signal), /self-signed certificate/);
+  });
+
+  test("may find a nonce bad ten times, and not for ever", async (t) => {
+    let bad = 10;
+    const answer = acme((_, response) => (bad-- > 0 ? problem(response, 400, "badNonce") : response.writeHead(201, { location: "https://localhost/order/1" }).end('{"status":"ready"}')));
+    const { client } = await against(t, answer);
+    await client.register([]);
+    assert.equal((await client.newOrder(["a.example"])).url, "https://localhost/order/1");
+    bad = Infinity;
+    await assert.rejects(client.newOrder(["a.example"]), (err) => err instanceof AcmeProblem && err.type === "badNonce");
+  });
+
+  test("is sent requests that are signed, each with a nonce of its own, and the account after it is known", async (t) => {
+    const seen: { nonce: string; kid?: string; url: string }[] = [];
+    const answer = acme((_, response, body) => {
+      const { protected: head, payload, signature } = JSON.parse(body) as Record<string, string>;
+      assert.ok(verify("sha256", Buffer.from(`${head}.${payload}`), { key: key.publicKey, dsaEncoding: "ieee-p1363" }, Buffer.from(signature!, "base64url")));
+      seen.push(JSON.parse(Buffer.from(head!, "base64url").toString()) as never);
+      assert.equal(payload, "");
+      response.end('{"status":"valid"}');
+    });
+    const { client, base } = await against(t, answer);
+    await client.register(["mailto:ops@example.com"]);
+    for (let i = 0; i < 3; i++) await client.order(`${base}/order/1`);
+    assert.equal(new Set(seen.map(({ nonce }) => nonce)).size, 3);
+    assert.deepEqual([...new Set(seen.map(({ kid, url }) => `${kid} ${url}`))], [`${base}/account/1 ${base}/order/1`]);
+  });
+
+  test("that wants to be left alone says for how long", async (t) => {
+    let after = "120";
+    const { client } = await against(t, acme((_, response) => void problem(response, 429, "rateLimited", { "retry-after": after })));
+    await client.register([]);
+    const waits = async () => client.newOrder(["a.example"]).then(() => assert.fail("was not refused"), (err: AcmeProblem) => err);
+    const told = await waits();
+    assert.deepEqual([told.type, told.retryAfterMs], ["rateLimited", 120_000]);
+    assert.match(told.message, /429 rateLimited: as it is/);
+    after = new Date(Date.now() + 60_000).toUTCString();
+    assert.ok(Math.abs((await waits()).retryAfterMs! - 60_000) < 5000);
+    after = "99999999";
+    assert.equal((await waits()).retryAfterMs, 86_400_000);
+    after = "soon";
+    assert.equal((await waits()).retryAfterMs, undefined);
+  });
+
+  test("that is none is told apart", async (t) => {
+    for (const text of ["<html>", "[]", "{}", "null"]) {
+      const { client } = await against(t, (_, response) => void response.end(text));
+      await assert.rejects(client.register([]), AcmeProblem);
+    }
+    const { client } = await against(t, (_, response) => void response.writeHead(302, { location: "https://elsewhere.example/" }).end());
+    await assert.rejects(client.register([]), /answered with 302/);
+  });
+});

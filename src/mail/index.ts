@@ -47,3 +47,10 @@ export type { MailResolver, PolicyFor, SmartHost, TlsLevel, TlsPolicy } from "./
 export { createReturns, DEFAULT_RETURNS_LIMITS, type ReturnsLimits, type ReturnsOptions } from "./returns/returns.ts";
 export { returnsMigrations } from "./returns/returns-table.ts";
 export { suppressionFor } from "./returns/classify.ts";
+export { createActivity, type Activity, type ActivityLimits, type ActivityOptions } from "./activity/activity.ts";
+export type { Count, CountColumn, CountFilter, CountOperator, CountQuery, RowsQuery } from "./activity/counts.ts";
+export { activityMigrations } from "./activity/entries-table.ts";
+export { activityErrors } from "./activity/errors.ts";
+export type { OwnerOf } from "./activity/owners.ts";
+export { sessionOf } from "./activity/place.ts";
+export { ENTRY_ACTIONS, ENTRY_STATUSES, type Delivery, type Entry, type EntryEvent, type EntryKind, type EntryPage, type EntryQuery, type EntryStatus } from "./activity/types.ts";

@@ -1,0 +1,179 @@
+import { sql } from "kysely";
+import { prepared, type Db, type Migration } from "../../store/index.ts";
+import type { Entry } from "./types.ts";
+
+/** Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, answer. */
+export interface EntryRow {
+  id: string;
+  kind: Entry["kind"];
+  message: string;
+  account_id: string;
+  zone_id: string;
+  at: number;
+  changed_at: number;
+  mail_from: string;
+  /** What senders are looked up by. */
+  from_key: string;
+  rcpt: string;
+  rcpt_key: string;
+  /** Of the sender. */
+  domain: string;
+  subject: string | null;
+  header_id: string | null;
+  status: Entry["status"];
+  action: Entry["action"];
+  origin: Entry["origin"];
+  rule: string | null;
+  script: string | null;
+  spf: string | null;
+  dkim: string | null;
+  dmarc: string | null;
+  arc: string | null;
+  error_cause: string | null;
+  error: string | null;
+  is_ndr: number;
+  is_spam: number;
+  spam_score: number | null;
+  spam_threshold: number | null;
+  size: number | null;
+  ip: string | null;
+  /** Counts the changes: whoever writes must have seen the last one. */
+  version: number;
+  details: string;
+}
+
+export interface EntryTables {
+  email_log: EntryRow;
+}
+
+export const activityMigrations: Migration[] = [
+  {
+    name: "mail-activity-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      const table = db.schema.createTable("email_log")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("kind", key, (column) => column.notNull())
+        .addColumn("message", key, (column) => column.notNull())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("zone_id", key, (column) => column.notNull())
+        .addColumn("at", "bigint", (column) => column.notNull())
+        .addColumn("changed_at", "bigint", (column) => column.notNull())
+        .addColumn("mail_from", "text", (column) => column.notNull())
+        .addColumn("from_key", key, (column) => column.notNull())
+        .addColumn("rcpt", "text", (column) => column.notNull())
+        .addColumn("rcpt_key", key, (column) => column.notNull())
+        .addColumn("domain", key, (column) => column.notNull())
+        .addColumn("subject", "text")
+        .addColumn("header_id", "text")
+        .addColumn("status", key, (column) => column.notNull())
+        .addColumn("action", key)
+        .addColumn("origin", key, (column) => column.notNull())
+        .addColumn("rule", key)
+        .addColumn("script", key)
+        .addColumn("spf", key)
+        .addColumn("dkim", key)
+        .addColumn("dmarc", key)
+        .addColumn("arc", key)
+        .addColumn("error_cause", key)
+        .addColumn("error", "text")
+        .addColumn("is_ndr", "integer", (column) => column.notNull())
+        .addColumn("is_spam", "integer", (column) => column.notNull())
+        .addColumn("spam_score", "double precision")
+        .addColumn("spam_threshold", "double precision")
+        .addColumn("size", "bigint")
+        .addColumn("ip", "text")
+        .addColumn("version", "integer", (column) => column.notNull())
+        // Last, so that what counts and filters seldom reads it.
+        .addColumn("details", "text", (column) => column.notNull());
+      // One tree to write instead of two. PostgreSQL has no such thing.
+      await (types.bytes === "blob" ? table.modifyEnd(sql`without rowid`) : table).execute();
+      await db.schema.createIndex("email_log_message").on("email_log").columns(["message", "kind"]).execute();
+      await db.schema.createIndex("email_log_at").on("email_log").columns(["at", "id"]).execute();
+      await db.schema.createIndex("email_log_account").on("email_log").columns(["account_id", "at", "id"]).execute();
+      await db.schema.createIndex("email_log_zone").on("email_log").columns(["zone_id", "kind", "at", "id"]).execute();
+      await db.schema.createIndex("email_log_from").on("email_log").columns(["account_id", "from_key", "at", "id"]).execute();
+      await db.schema.createIndex("email_log_rcpt").on("email_log").columns(["account_id", "rcpt_key", "at", "id"]).execute();
+    },
+  },
+];
+
+const COLUMNS = [
+  "id", "kind", "message", "account_id", "zone_id", "at", "changed_at", "mail_from", "from_key", "rcpt", "rcpt_key", "domain", "subject", "header_id", "status", "action", "origin", "rule", "script",
+  "spf", "dkim", "dmarc", "arc", "error_cause", "error", "is_ndr", "is_spam", "spam_score", "spam_threshold", "size", "ip", "version", "details",
+] as const satisfies (keyof EntryRow)[];
+
+/** What most changes touch: none of it is in an index. */
+const NARROW = ["changed_at", "subject", "header_id", "status", "action", "origin", "rule", "script", "spf", "dkim", "dmarc", "arc", "error_cause", "error", "is_ndr", "is_spam", "spam_score", "spam_threshold", "size", "ip", "version", "details"] as const;
+const WIDE = [...NARROW, "account_id", "zone_id", "at", "mail_from", "from_key", "domain"] as const;
+/** How many rows one INSERT carries: the largest that fits what there is, again and again. */
+const BATCHES = [32, 8, 1];
+
+export type EntriesTable = ReturnType<typeof createEntriesTable>;
+
+/** Entries as the writer sees them. */
+export function createEntriesTable(db: Db) {
+  const tables = db.tables<EntryTables>();
+  const inserting = BATCHES.map((size) => ({
+    size,
+    query: prepared<{ id: string }>((arg) =>
+      tables.insertInto("email_log").values(Array.from({ length: size }, (_, i) => Object.fromEntries(COLUMNS.map((name) => [name, arg(`${name}${i}`)])) as unknown as EntryRow))
+        .onConflict((conflict) => conflict.column("id").doNothing()).returning("id")),
+  }));
+  const updating = (columns: readonly (keyof EntryRow)[]) =>
+    prepared<{ id: string }>((arg) =>
+      tables.updateTable("email_log").set(Object.fromEntries(columns.map((name) => [name, arg(name)])) as Partial<EntryRow>).where("id", "=", arg<string>("id")).where("version", "=", arg<number>("seen")).returning("id"));
+  const [narrow, wide] = [updating(NARROW), updating(WIDE)];
+
+  return {
+    /** Those of some messages. */
+    ofMessages: async (messages: string[]): Promise<EntryRow[]> => (messages.length === 0 ? [] : db.read(tables.selectFrom("email_log").selectAll().where("message", "in", messages))),
+
+    /** Resolves with the ids of those that were there already, and stay as they are. */
+    async insert(rows: EntryRow[]): Promise<string[]> {
+      const written: Promise<{ rows: { id: string }[] }>[] = [];
+      for (let at = 0; at < rows.length; ) {
+        const { size, query } = inserting.find((one) => one.size <= rows.length - at)!;
+        const values: Record<string, unknown> = {};
+        for (let i = 0; i < size; i++) for (const name of COLUMNS) values[`${name}${i}`] = rows[at + i]![name];
+        written.push(db.write(query(values)));
+        at += size;
+      }
+      const there = new Set((await Promise.all(written)).flatMap((one) => one.rows.map(({ id }) => id)));
+      return rows.filter(({ id }) => !there.has(id)).map(({ id }) => id);
+    },
+
+    /** Writes what was made of the version before. Resolves with the ids of those that have changed meanwhile, and stay as they are. */
+    async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
+      const written = await Promise.all(changes.map(({ row, wide: all }) => db.write((all ? wide : narrow)({ ...row, seen: row.version - 1 }))));
+      return changes.filter((_, i) => written[i]!.affected === 0).map(({ row }) => row.id);
+    },
+
+    /** Deletes up to `limit` that began before; returns how many. */
+    async deleteBefore(at: number, limit: number): Promise<number> {
+      const old = tables.selectFrom("email_log").select("id").where("at", "<", at).orderBy("at").orderBy("id").limit(limit);
+      return (await db.write(tables.deleteFrom("email_log").where("id", "in", old))).affected;
+    },
+  };
+}
+
+export function rowOf(entry: Entry, version: number): EntryRow {
+  const { deliveries, events, answer } = entry;
+  return {
+    id: entry.id, kind: entry.kind, message: entry.message, account_id: entry.account, zone_id: entry.zone, at: entry.at, changed_at: entry.changedAt,
+    mail_from: entry.from, from_key: addressKey(entry.from), rcpt: entry.to, rcpt_key: addressKey(entry.to), domain: addressKey(entry.from.slice(entry.from.lastIndexOf("@") + 1)), subject: entry.subject, header_id: entry.headerId,
+    status: entry.status, action: entry.action, origin: entry.origin, rule: entry.rule, script: entry.script, spf: entry.spf, dkim: entry.dkim, dmarc: entry.dmarc, arc: entry.arc,
+    error_cause: entry.errorCause, error: entry.error, is_ndr: Number(entry.isNdr), is_spam: Number(entry.isSpam), spam_score: entry.spamScore, spam_threshold: entry.spamThreshold, size: entry.size, ip: entry.ip,
+    version, details: JSON.stringify({ deliveries, events, answer }),
+  };
+}
+
+export const entryOf = (row: EntryRow): Entry => ({
+  id: row.id, kind: row.kind, message: row.message, account: row.account_id, zone: row.zone_id, at: row.at, changedAt: row.changed_at, from: row.mail_from, to: row.rcpt, subject: row.subject, headerId: row.header_id,
+  status: row.status, action: row.action, origin: row.origin, rule: row.rule, script: row.script, spf: row.spf, dkim: row.dkim, dmarc: row.dmarc, arc: row.arc, errorCause: row.error_cause, error: row.error,
+  isNdr: row.is_ndr === 1, isSpam: row.is_spam === 1, spamScore: row.spam_score, spamThreshold: row.spam_threshold, size: row.size, ip: row.ip,
+  ...(JSON.parse(row.details) as Pick<Entry, "deliveries" | "events" | "answer">),
+});
+
+/** What spellings of one address share, as far as a search goes. */
+export const addressKey = (address: string): string => address.toLowerCase().slice(0, 512);

@@ -1,0 +1,92 @@
+import { sql, type ExpressionBuilder, type SelectQueryBuilder } from "kysely";
+import type { Db } from "../../store/index.ts";
+import { addressKey, entryOf, type EntryRow, type EntryTables } from "./entries-table.ts";
+import { activityErrors } from "./errors.ts";
+import type { Entry, EntryPage, EntryQuery } from "./types.ts";
+
+/** Entries that one page looks at, at most: SQLite reads while everything else waits. */
+const WINDOW = 5000;
+const MAX_PAGE = 1000;
+
+export type Search = ReturnType<typeof createSearch>;
+
+/** Reads of the log. */
+export function createSearch(db: Db) {
+  const tables = db.tables<EntryTables>();
+
+  return {
+    async page(query: EntryQuery): Promise<EntryPage> {
+      const limit = Math.min(Math.max(1, query.limit ?? 50), MAX_PAGE);
+      const narrows = query.status !== undefined || query.action !== undefined || query.search !== undefined || (query.kind !== undefined && query.zone === undefined) || (query.zone !== undefined && (query.from !== undefined || query.to !== undefined));
+      if (!narrows) {
+        const rows = await db.read(within(tables.selectFrom("email_log").selectAll(), query).limit(limit));
+        return { items: rows.map(entryOf), next: rows.length < limit ? undefined : cursorOf(rows.at(-1)!) };
+      }
+      // Where the look ends, so that the next page can go on from there.
+      const [last] = await db.read<{ at: number; id: string }>(within(tables.selectFrom("email_log").select(["at", "id"]), query).offset(WINDOW - 1).limit(1));
+      const window = within(tables.selectFrom("email_log").selectAll(), query).$if(last !== undefined, (some) => some.where((eb) => eb(eb.refTuple("at", "id"), ">=", eb.tuple(last!.at, last!.id))));
+      const rows = await db.read(fitting(window, query).limit(limit));
+      if (rows.length === limit) return { items: rows.map(entryOf), next: cursorOf(rows.at(-1)!) };
+      return { items: rows.map(entryOf), next: last === undefined ? undefined : cursorOf(last) };
+    },
+
+    async entry(id: string): Promise<Entry | undefined> {
+      const [row] = await db.read(tables.selectFrom("email_log").selectAll().where("id", "=", id));
+      return row && entryOf(row);
+    },
+
+    /** Everyone a message was for. */
+    async ofMessage(kind: Entry["kind"], message: string): Promise<Entry[]> {
+      return (await db.read(tables.selectFrom("email_log").selectAll().where("message", "=", message).where("kind", "=", kind).orderBy("id").limit(MAX_PAGE))).map(entryOf);
+    },
+  };
+}
+
+type Select<Row> = SelectQueryBuilder<EntryTables, "email_log", Row>;
+
+/** What an index leads to, newest first. */
+function within<Row>(query: Select<Row>, { account, zone, kind, since, until, from, to, after }: EntryQuery): Select<Row> {
+  let some = query;
+  // A zone is one account's; the index of the zone is the narrower one.
+  if (zone !== undefined) {
+    some = some.where("zone_id", "=", zone);
+    some = kind === undefined ? some.where("kind", "in", ["routing", "sending"]) : some.where("kind", "=", kind);
+    if (account !== undefined) some = some.where(sql<string>`account_id || ''`, "=", account);
+  } else if (account !== undefined) {
+    some = some.where("account_id", "=", account);
+    if (to !== undefined) some = some.where("rcpt_key", "=", addressKey(to));
+    if (from !== undefined) some = to === undefined ? some.where("from_key", "=", addressKey(from)) : some.where(sql<string>`from_key || ''`, "=", addressKey(from));
+  }
+  if (since !== undefined) some = some.where("at", ">=", since);
+  if (until !== undefined) some = some.where("at", "<", until);
+  if (after !== undefined) {
+    const last = readCursor(after);
+    some = some.where((eb) => eb(eb.refTuple("at", "id"), "<", eb.tuple(last.at, last.id)));
+  }
+  return some.orderBy("at", "desc").orderBy("id", "desc");
+}
+
+/** What has to be looked at row by row. */
+function fitting<Row>(query: Select<Row>, { zone, kind, status, action, from, to, search }: EntryQuery): Select<Row> {
+  let some = query;
+  if (zone === undefined && kind !== undefined) some = some.where("kind", "=", kind);
+  if (zone !== undefined && from !== undefined) some = some.where("from_key", "=", addressKey(from));
+  if (zone !== undefined && to !== undefined) some = some.where("rcpt_key", "=", addressKey(to));
+  if (status !== undefined) some = some.where("status", "=", status);
+  if (action !== undefined) some = some.where("action", "=", action);
+  if (search !== undefined) some = some.where((eb) => eb.or((["from_key", "rcpt_key", "subject", "header_id"] as const).map((column) => contains(eb, column, search))));
+  return some;
+}
+
+function contains(eb: ExpressionBuilder<EntryTables, "email_log">, column: "from_key" | "rcpt_key" | "subject" | "header_id", text: string) {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+  return sql<boolean>`lower(${eb.ref(column)}) like ${pattern} escape '\\'`;
+}
+
+const cursorOf = ({ at, id }: Pick<EntryRow, "at" | "id">): string => `${at.toString(36)}-${id}`;
+
+function readCursor(text: string): { at: number; id: string } {
+  const read = /^([0-9a-z]{1,10})-([0-9a-f]{32})$/.exec(text);
+  if (read === null) throw activityErrors.badCursor();
+  return { at: Number.parseInt(read[1]!, 36), id: read[2]! };
+}

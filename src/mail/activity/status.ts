@@ -1,0 +1,41 @@
+import type { Delivery, Entry, EntryStatus } from "./types.ts";
+
+/** What became of a message for one recipient, from all that is known of it. */
+export function statusOf(entry: Entry): EntryStatus {
+  const copies = entry.deliveries.filter(({ reply }) => entry.kind === "sending" || reply === undefined);
+  const states = new Set(copies.map(({ state }) => state));
+  if (entry.answer !== null) return refused(entry, states);
+  if (states.has("failed")) return "deliveryFailed";
+  if (states.has("deferred")) return "deferred";
+  if (states.has("queued")) return "queued";
+  if (entry.kind === "sending") return states.has("delivered") ? "delivered" : "sent";
+  if (states.size > 0) return "delivered";
+  return ended(entry) ?? "received";
+}
+
+/** The sender was told no: because the next server said so, or because we did. */
+function refused({ answer }: Entry, states: Set<Delivery["state"]>): EntryStatus {
+  if (!answer!.temporary) return states.has("failed") ? "deliveryFailed" : "rejected";
+  return states.has("deferred") || states.has("failed") ? "deferred" : "error";
+}
+
+function ended({ events }: Entry): EntryStatus | undefined {
+  const last = events.findLast(({ step }) => step === "handled" || step === "dropped");
+  if (last === undefined) return undefined;
+  if (last.step === "dropped") return "dropped";
+  if (last.detail["rejected"] !== undefined) return "rejected";
+  return last.detail["outcome"] === undefined || last.detail["outcome"] === "ok" ? "handled" : "error";
+}
+
+/** What went wrong, as it stands now: undefined when nothing did, or no longer. */
+export function errorOf(entry: Entry): { cause: string | null; text: string } | undefined {
+  if (entry.answer !== null) return { cause: entry.answer.enhanced || null, text: line(entry.answer) };
+  const trouble = entry.deliveries.findLast(({ state, reply }) => (state === "failed" || state === "deferred") && (entry.kind === "sending" || reply === undefined));
+  if (trouble !== undefined) return { cause: trouble.enhanced ?? null, text: `${trouble.to}: ${line(trouble)}${trouble.host === undefined ? "" : ` (${trouble.host})`}` };
+  const handled = entry.events.findLast(({ step }) => step === "handled");
+  if (entry.status === "error" && handled !== undefined) return { cause: null, text: `the worker ended with: ${String(handled.detail["outcome"])}` };
+  if (entry.status === "rejected" && handled !== undefined) return { cause: null, text: String(handled.detail["rejected"]) };
+  return undefined;
+}
+
+const line = ({ code, enhanced, text }: { code?: number; enhanced?: string; text?: string }) => [code, enhanced, text].filter((part) => part !== undefined && part !== "").join(" ");

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { ACCOUNT, openActivity, OTHER_ACCOUNT, START, ZONE } from "./activity.testing.ts";
+import type { Entry } from "./types.ts";
+
+const told = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
+
+export function storyConformance(engine: TestEngine): void {
+  describe("what became of a message", () => {
+    test("forwarded: one entry, whatever it took", async (t) => {
+      const { activity, forwarded } = await openActivity(t, engine);
+      forwarded(1);
+      const { items: [entry] } = await activity.search({ account: ACCOUNT });
+      assert.deepEqual(
+        { ...entry, id: "", events: entry!.events.map(({ step }) => step) },
+        {
+          id: "", kind: "routing", message: "1".padStart(32, "0"), account: ACCOUNT, zone: ZONE, at: START + 60_000, changedAt: START + 60_004, from: "sender1@there.example", to: "box1@here.example",
+          subject: "Message 1", headerId: "<in-1@there.example>", status: "delivered", action: "forward", origin: "incoming", rule: "rule-1", script: null,
+          spf: "pass", dkim: "none", dmarc: "none", arc: "none", errorCause: null, error: null, isNdr: false, isSpam: false, spamScore: null, spamThreshold: null, size: 1001, ip: "192.0.2.1",
+          deliveries: [{ messageId: "<copy-1@here.example>", to: "me@else.example", state: "delivered", at: START + 60_004, outbound: "out-1", code: 250, enhanced: "2.0.0", text: "Ok", host: "mx.else.example" }],
+          events: ["received", "authenticated", "matched", "queued", "delivered"], answer: null,
+        },
+      );
+      assert.deepEqual(entry!.events[4]!.detail, { outbound: "out-1", messageId: "<copy-1@here.example>", to: "me@else.example", code: 250, enhanced: "2.0.0", text: "Ok", host: "mx.else.example", attempts: 1 });
+      assert.match(entry!.id, /^[0-9a-f]{32}$/);
+      assert.deepEqual(await activity.get({ account: ACCOUNT }, entry!.id), entry);
+      await assert.rejects(activity.get({ account: OTHER_ACCOUNT }, entry!.id), /There is no log entry/);
+      await assert.rejects(activity.get({ account: ACCOUNT, zone: "f".repeat(32) }, entry!.id), /There is no log entry/);
+    });
+
+    test("put off, tried again, given up: the last word counts, and all of them are kept", async (t) => {
+      const { activity, forwarded, tell, clock } = await openActivity(t, engine);
+      const message = forwarded(1, { outcome: "waits" });
+      const only = async () => (await activity.search({ account: ACCOUNT })).items[0]!;
+      const copy = { outbound: "out-1", messageId: "<copy-1@here.example>", to: "me@else.example" };
+      assert.equal((await only()).status, "queued");
+      for (const attempts of [1, 2]) {
+        clock.advance(60_000);
+        tell(message, "deferred", { ...copy, code: 450, enhanced: "4.2.1", text: "mailbox full", host: "mx.else.example", attempts, nextTry: "2026-11-21T13:00:00.000Z" }, { rcpt: "box1@here.example" });
+      }
+      assert.deepEqual([(await only()).status, (await only()).errorCause, (await only()).error], ["deferred", "4.2.1", "me@else.example: 450 4.2.1 mailbox full (mx.else.example)"]);
+      tell(message, "bounced", { ...copy, code: 451, enhanced: "4.4.7", text: "over", state: "expired", attempts: 3 }, { rcpt: "box1@here.example" });
+      assert.deepEqual([(await only()).status, (await only()).errorCause, told(await only())], ["deliveryFailed", "4.4.7", "received authenticated matched queued deferred deferred bounced"]);
+      clock.advance(1000);
+      tell(message, "delivered", { ...copy, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: "box1@here.example" });
+      assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "it was sent again");
+    });
+
+    test("each recipient has an entry, and only its own steps", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const to = ["drop@here.example", "worker@here.example", "Nobody@here.example", "fail@here.example", "elsewhere@there.example"];
+      tell("m1", "received", { from: "", to, size: 10, subject: "All of you" });
+      tell("m1", "authenticated", { spf: "pass", dkim: "pass", dmarc: "pass", arc: "none", accept: true, quarantine: true });
+      tell("m1", "matched", { kind: "drop" }, { rcpt: to[0]! });
+      tell("m1", "dropped", {}, { rcpt: to[0]! });
+      tell("m1", "matched", { kind: "worker", script: `${ACCOUNT}/inbox` }, { rcpt: to[1]! });
+      tell("m1", "handled", { script: `${ACCOUNT}/inbox`, outcome: "ok" }, { rcpt: to[1]! });
+      tell("m1", "matched", { kind: "none", why: "no rule" }, { rcpt: to[2]! });
+      tell("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "No such recipient" }, { rcpt: to[2]! });
+      tell("m1", "matched", { kind: "worker", script: `${ACCOUNT}/broken` }, { rcpt: to[3]! });
+      tell("m1", "handled", { script: `${ACCOUNT}/broken`, outcome: "exceededCpu" }, { rcpt: to[3]! });
+      tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "The worker failed" }, { rcpt: to[3]! });
+      const { items } = await activity.search({ zone: ZONE });
+      const of = new Map(items.map((entry) => [entry.to, [entry.status, entry.action, entry.script, entry.error, told(entry)]]));
+      assert.deepEqual(Object.fromEntries(of), {
+        "drop@here.example": ["dropped", "drop", null, null, "received authenticated matched dropped"],
+        "worker@here.example": ["handled", "worker", "inbox", null, "received authenticated matched handled"],
+        "Nobody@here.example": ["rejected", "reject", null, "550 5.1.1 No such recipient", "received authenticated matched rejected"],
+        "fail@here.example": ["error", "worker", "broken", "451 4.3.0 The worker failed", "received authenticated matched handled deferred"],
+      });
+      assert.ok(items.every((entry) => entry.isNdr && entry.isSpam && entry.account === ACCOUNT && entry.subject === "All of you"));
+      assert.deepEqual((await activity.search({})).items.length, 4, "mail for nobody's domain is not kept");
+    });
+
+    test("a worker that forwards and replies: the copies decide, the answer is mail of its own", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const rcpt = "worker@here.example";
+      tell("m1", "received", { from: "a@there.example", to: [rcpt] });
+      tell("m1", "matched", { kind: "worker", script: "inbox" }, { rcpt });
+      tell("m1", "delivered", { messageId: "<f1@here.example>", to: "x@else.example", inSession: true, code: 250, enhanced: "2.0.0", text: "Ok", cause: "forward" }, { rcpt });
+      tell("m1", "forwarded", { script: "inbox", to: "x@else.example", messageId: "<f1@here.example>" }, { rcpt });
+      tell("m1", "queued", { outbound: "o2", messageId: "<r1@here.example>", to: "a@there.example", cause: "reply" }, { rcpt });
+      tell("m1", "replied", { script: "inbox", from: rcpt, to: ["a@there.example"], messageId: "<r1@here.example>" }, { rcpt });
+      tell("m1", "handled", { script: "inbox", outcome: "ok" }, { rcpt });
+      const routed = async () => (await activity.search({ zone: ZONE, kind: "routing" })).items.map((entry) => [entry.status, entry.action, entry.deliveries.length]);
+      const answers = async () => (await activity.search({ zone: ZONE, kind: "sending" })).items.map((entry) => [entry.message, entry.from, entry.to, entry.status, entry.origin]);
+      assert.deepEqual(await routed(), [["delivered", "worker", 2]]);
+      assert.deepEqual(await answers(), [["<r1@here.example>", rcpt, "a@there.example", "queued", "reply"]]);
+      tell("m1", "bounced", { outbound: "o2", messageId: "<r1@here.example>", to: "a@there.example", cause: "reply", code: 550, enhanced: "5.1.1", text: "gone" }, { rcpt });
+      assert.deepEqual(await routed(), [["delivered", "worker", 2]], "the message itself was forwarded all the same");
+      assert.deepEqual((await answers())[0]![3], "deliveryFailed");
+    });
+
+    test("what was sent is one entry for each recipient, by its Message-ID, whatever its steps call it", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const messageId = "<s1@here.example>";
+      tell("out-9", "queued", { outbound: "out-9", messageId, to: "b@else.example", cause: "send" }, { rcpt: "b@else.example" });
+      tell(messageId, "delivered", { messageId, inSession: true, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: "a@else.example" });
+      tell("f".repeat(32), "sent", { script: `${ACCOUNT}/news`, binding: "MAIL", from: "news@here.example", to: ["a@else.example", "B@Else.example"], messageId, subject: "News" });
+      tell("out-9", "bounced", { outbound: "out-9", messageId, code: 550, enhanced: "5.1.1", text: "no" }, { rcpt: "b@else.example" });
+      const items = await activity.sent(ACCOUNT, messageId);
+      assert.deepEqual(items.map((entry) => [entry.to.toLowerCase(), entry.status, entry.from, entry.subject, entry.zone, entry.script, entry.errorCause]).sort(), [
+        ["a@else.example", "delivered", "news@here.example", "News", ZONE, "news", null],
+        ["b@else.example", "deliveryFailed", "news@here.example", "News", ZONE, "news", "5.1.1"],
+      ]);
+      assert.deepEqual(await activity.sent(OTHER_ACCOUNT, messageId), []);
+    });
+
+    test("refused as a whole: by who sent it, or by what it is", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      tell("m1", "rejected", { from: "a@there.example", to: ["x@here.example", "y@here.example"], code: 554, enhanced: "5.6.0", text: "could not parse" });
+      tell("m2", "received", { from: "forged@there.example", to: ["x@here.example"] });
+      tell("m2", "authenticated", { spf: "fail", dkim: "none", dmarc: "fail", arc: "none", accept: false, reply: { code: 550, enhanced: "5.7.1", text: "fails DMARC" }, details: { spf: { result: "fail", huge: "x".repeat(100_000) } } });
+      const { items } = await activity.search({ zone: ZONE });
+      assert.deepEqual(items.map(({ message, to, status, action, error }) => [message, to, status, action, error]).sort(), [
+        ["m1", "x@here.example", "rejected", "reject", "554 5.6.0 could not parse"],
+        ["m1", "y@here.example", "rejected", "reject", "554 5.6.0 could not parse"],
+        ["m2", "x@here.example", "rejected", "reject", "550 5.7.1 fails DMARC"],
+      ]);
+      assert.ok(JSON.stringify(items).length < 5000);
+    });
+
+    test("put off for now and kept by us: it ends well", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const rcpt = "worker@here.example";
+      tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
+      tell("m1", "handled", { outcome: "exception" }, { rcpt });
+      tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt });
+      const status = async () => (await activity.search({ zone: ZONE, to: rcpt })).items[0]!.status;
+      assert.equal(await status(), "error");
+      tell("m1", "handled", { outcome: "ok" }, { rcpt });
+      assert.equal(await status(), "handled");
+    });
+
+    test("steps that name only where a copy goes find whom the message was for", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      tell("m1", "received", { from: "a@there.example", to: ["x@here.example", "y@here.example"] });
+      tell("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });
+      tell("m1", "delivered", { messageId: "<c@here.example>", inSession: true }, { rcpt: "me@else.example" });
+      const { items } = await activity.search({ zone: ZONE });
+      assert.deepEqual(items.map(({ to, status }) => [to, status]).sort(), [["x@here.example", "received"], ["y@here.example", "delivered"]]);
+    });
+
+    test("several processes tell one story, in any order", async (t) => {
+      const { activity, second, step, clock } = await openActivity(t, engine);
+      const runner = await second();
+      const rcpt = "box@here.example";
+      const copies = Array.from({ length: 12 }, (_, n) => ({ messageId: `<c${n}@here.example>`, to: `t${n}@else.example` }));
+      step(runner, "m1", "delivered", { outbound: "o0", ...copies[0], code: 250, text: "Ok" }, { rcpt });
+      await runner.flush();
+      step(activity, "m1", "received", { from: "a@there.example", to: [rcpt], subject: "Late" }, { at: new Date(clock.now() - 1000) });
+      for (const copy of copies.slice(1)) step(activity, "m1", "queued", { outbound: "o", ...copy }, { rcpt });
+      for (const [n, copy] of copies.entries()) {
+        if (n > 0) step(n % 2 === 0 ? activity : runner, "m1", "delivered", { outbound: "o", ...copy, code: 250, text: "Ok" }, { rcpt });
+        if (n % 3 === 0) await Promise.all([activity.flush(), runner.flush()]);
+      }
+      await Promise.all([activity.flush(), runner.flush()]);
+      const { items } = await runner.search({ account: ACCOUNT });
+      assert.deepEqual(items.map(({ status, subject, from, deliveries, events, at }) => [status, subject, from, deliveries.length, events.length, events[0]!.step, at < START]), [["delivered", "Late", "a@there.example", 12, 24, "received", true]]);
+    });
+
+    test("text of strangers is kept as the database can take it, and no more than so much", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      tell("m1", "received", { from: "a\0b@there.example", to: ["x@here.example"], subject: `Null \0 and half \ud800 and long ${"x".repeat(5000)}`, messageId: "<\0@x>" });
+      for (let n = 0; n < 300; n++) tell("m1", "deferred", { messageId: `<${n}@here.example>`, to: `t${n}@else.example`, code: 450, text: `no\r\n${"y".repeat(2000)}\0` }, { rcpt: "x@here.example" });
+      const { items: [entry] } = await activity.search({ account: ACCOUNT });
+      assert.deepEqual([entry!.from, entry!.subject!.length, entry!.subject!.startsWith("Null   and half � and"), entry!.events.length, entry!.deliveries.length], ["a b@there.example", 1000, true, 60, 100]);
+      assert.equal(entry!.events[0]!.step, "received");
+      assert.ok(entry!.events.at(-1)!.detail["text"]!.toString().length <= 500);
+      assert.doesNotMatch(JSON.stringify(entry), /\\u0000|\\ud800|\\r|\\n/);
+    });
+  });
+}

@@ -27,7 +27,7 @@ export { createVerificationMail, type VerificationMailParts } from "./addresses/
 export { createEmailRouting, type EmailRouting, type EmailRoutingOptions } from "./routing/create.ts";
 export { routingErrors } from "./routing/errors.ts";
 export type { DnsProblem } from "./routing/examine.ts";
-export type { NeededRecord, RoutingHosts } from "./routing/needed.ts";
+export { neededRecords, type NeededRecord, type RoutingHosts } from "./routing/needed.ts";
 export type { RecordVerifier } from "./routing/parts.ts";
 export type { PlannedChange, PlannedZone, PlanRequest } from "./routing/plan.ts";
 export type { Rules } from "./routing/rules.ts";

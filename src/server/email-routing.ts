@@ -1,5 +1,5 @@
 import type { Settings } from "../kernel/settings.ts";
-import { createEmailRouting, createVerificationMail, type EmailRouting, type RecordVerifier, type Route, type Transport } from "../mail/index.ts";
+import { createEmailRouting, createVerificationMail, type EmailRouting, type RecordVerifier, type Routed, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { Platform } from "./platform.ts";
@@ -34,7 +34,7 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
 }
 
 /** Where a recipient's mail goes: by the rules of a routed domain, or to the worker whose own address it is. */
-export async function routeOf(recipient: string, routing: EmailRouting, { scripts }: Platform, workersDomain: string): Promise<Route> {
+export async function routeOf(recipient: string, routing: EmailRouting, { scripts }: Platform, workersDomain: string): Promise<Routed> {
   const found = await routing.resolve(recipient);
   return found.kind === "none" && found.why === "not our domain" ? mailRoute(recipient, workersDomain, scripts) : found;
 }

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { createSrs } from "../../protocol/srs/index.ts";
+import { bounceOf, complaintOf, DAY, NOON, openRoom, type Room } from "./returns.testing.ts";
+
+const ONLY_REPORTS = "550 5.7.1 Only delivery reports are taken at this address";
+const NO_SUCH = "550 5.1.1 No mail was sent with this return path";
+const EXPIRED = "550 5.1.1 This return path is not valid any more";
+
+const sent = ({ returns }: Room, to: string[] = ["bob@example.net"]) =>
+  returns.pathFor({ use: "sending", account: "acc", zone: "zone", domain: "Here.Example", messageId: "<sent@here.example>", message: "m1", to, from: "app@here.example" });
+
+/** What comes to a return path. */
+export function takeConformance(engine: TestEngine): void {
+  const open = openRoom(engine);
+
+  describe("a bounce to an SRS address", () => {
+    test("goes back through two forwarders to the first sender, from nobody at every step", async (t) => {
+      const first = createSrs({ domain: "two.example", keys: ["other"] }).forward("alice@example.org", NOON);
+      assert.ok(first.ok);
+      const { srs, take, drained, sink } = await open(t);
+      const again = srs.forward(first.address, NOON);
+      assert.ok(again.ok && again.address.startsWith("SRS1="));
+      // Relays change the case of local parts.
+      assert.equal(await take(again.address.toLowerCase(), bounceOf("info@here.example")), "ok");
+      await drained();
+      assert.deepEqual(sink.mails.map(({ from, to }) => [from, to.map((one) => one.toLowerCase())]), [["", [first.address.toLowerCase()]]]);
+
+      const other = await open(t, { forwardDomain: "two.example", returns: { srs: createSrs({ domain: "two.example", keys: ["other"] }) } });
+      assert.equal(await other.take(sink.mails[0]!.to[0]!, sink.mails[0]!.raw), "ok");
+      await other.drained();
+      assert.deepEqual(other.sink.mails.map(({ from, to }) => [from, to]), [["", ["alice@example.org"]]]);
+      assert.equal(other.sink.mails[0]!.raw.replace(/^(?:Received|X-)[^]*?\r\n(?=\S)/gm, ""), bounceOf("info@here.example"), "octet for octet what the last server said");
+    });
+
+    test("that is forged, expired or not from nobody is refused, already at RCPT", async (t) => {
+      const { returns, srs, take, clock, drained, sink } = await open(t);
+      const path = srs.forward("alice@example.org", NOON);
+      assert.ok(path.ok);
+      const refused = async (rcpt: string, from: string) => (await returns.check(rcpt, { from }))?.text;
+      const forged = path.address.replace("alice", "mallory");
+      assert.equal(await refused(path.address, ""), undefined);
+      assert.match((await refused(forged, ""))!, /No mail was sent/);
+      assert.equal(await take(forged, bounceOf("x@here.example")), NO_SUCH);
+      assert.match((await refused(path.address, "spammer@example.net"))!, /Only delivery reports/);
+      assert.equal(await take(path.address, bounceOf("x@here.example"), "spammer@example.net"), ONLY_REPORTS);
+      clock.advance(22 * DAY);
+      assert.match((await refused(path.address, ""))!, /not valid any more/);
+      assert.equal(await take(path.address, bounceOf("x@here.example")), EXPIRED);
+      await drained();
+      assert.deepEqual(sink.mails, []);
+    });
+
+    test("that comes again is taken and goes nowhere; a flood of them is put off", async (t) => {
+      const { srs, take, drained, sink, steps } = await open(t, { limits: { perPath: 5 } });
+      const path = srs.forward("alice@example.org", NOON);
+      assert.ok(path.ok);
+      assert.equal(await take(path.address, bounceOf("x@here.example")), "ok");
+      assert.equal(await take(path.address.toLowerCase(), bounceOf("x@here.example")), "ok");
+      assert.equal(steps().filter((step) => / dropped /.test(step)).length, 1);
+      const answers: string[] = [];
+      for (let n = 0; n < 10; n++) answers.push(await take(path.address, bounceOf("x@here.example", { id: `<other-${n}@mx.example.net>` })));
+      assert.deepEqual([answers.filter((one) => one === "ok").length, new Set(answers.slice(4))], [4, new Set(["450 4.7.1 Too many reports for this address, try again later"])]);
+      await drained();
+      assert.equal(sink.mails.length, 5);
+    });
+
+    test("whose sender has moved to many paths is put off as well", async (t) => {
+      const { srs, take, clock } = await open(t, { limits: { perPath: 3 } });
+      const answers: string[] = [];
+      for (let n = 0; n < 6; n++) {
+        const path = srs.forward("alice@example.org", clock.now() - n * DAY);
+        assert.ok(path.ok);
+        answers.push((await take(path.address, bounceOf("x@here.example", { id: `<b${n}@x>` }))).slice(0, 3));
+      }
+      assert.deepEqual(answers, ["ok", "ok", "ok", "450", "450", "450"]);
+    });
+  });
+
+  describe("a bounce to the path of a stored forward", () => {
+    test("goes on to a sender that was vouched for, and ends at one that was not", async (t) => {
+      const { returns, take, drained, sink, events } = await open(t);
+      const long = `${"x".repeat(60)}@example.org`;
+      const inbound = { id: "in1", rcpt: "info@here.example" };
+      const [known, unknown] = await Promise.all([true, false].map((vouched) => returns.pathFor({ use: "forward", account: "acc", zone: "zone", sender: long, vouched, inbound })));
+      assert.match(known!, /^[a-z0-9-]+@fwd\.example$/);
+      assert.equal(await take(known!.toUpperCase(), bounceOf("bob@example.net")), "ok");
+      assert.equal(await take(unknown!, bounceOf("bob@example.net")), "ok");
+      await drained();
+      assert.deepEqual(sink.mails.map(({ from, to }) => [from, to]), [["", [long]]]);
+      const bounced = events.filter(({ step, detail }) => step === "bounced" && detail["report"] === true);
+      assert.deepEqual(bounced.map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["code"], detail["enhanced"], detail["to"]]), Array(2).fill(["in1", "info@here.example", "acc", "zone", 550, "5.1.1", "bob@example.net"]));
+      assert.equal(await take(known!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), ONLY_REPORTS);
+    });
+  });
+
+  describe("a bounce of sent mail", () => {
+    test("is traced and suppresses the address, once", async (t) => {
+      const room = await open(t);
+      const path = await sent(room);
+      assert.match(path, /^rp-[a-z0-9-]{36}@rp-bounce\.here\.example$/);
+      assert.ok(path.indexOf("@") <= 64 && room.returns.isReturnPath(path));
+      assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
+      assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
+      assert.deepEqual(room.entries, [{ account: "acc", email: "bob@example.net", reason: "hard_bounce", expiresAt: new Date(NOON + 7 * DAY), domain: "Here.Example", note: "5.1.1 550 5.1.1 No such user" }]);
+      assert.deepEqual(room.events.filter(({ step }) => step === "bounced").map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["text"]]), [["m1", "bob@example.net", "acc", "zone", "550 5.1.1 No such user"]]);
+      await room.drained();
+      assert.deepEqual(room.sink.mails, []);
+    });
+
+    test("is about whom the message went to, whatever its report says", async (t) => {
+      const room = await open(t);
+      const one = await sent(room);
+      const two = await sent(room, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await room.take(one, bounceOf("bob@behind-his-alias.example")), "ok");
+      assert.equal(await room.take(two, bounceOf("victim@example.net")), "ok");
+      assert.equal(await room.take(two, bounceOf("c@elsewhere.example", { original: "Carol@example.net", id: "<2@x>", status: "5.2.2", words: "552 5.2.2 full" })), "ok");
+      assert.deepEqual(room.entries.map(({ email, reason }) => [email, reason]), [["bob@example.net", "hard_bounce"], ["carol@example.net", "soft_bounce"]]);
+    });
+
+    test("that only says it is late, arrived, or was refused for what it says, suppresses nobody", async (t) => {
+      const room = await open(t);
+      const path = await sent(room);
+      for (const [n, [action, status, words]] of ([["delayed", "4.4.1", "no answer"], ["delivered", "2.0.0", "250 ok"], ["failed", "5.7.1", "550 5.7.1 spam"]] as const).entries()) {
+        assert.equal(await room.take(path, bounceOf("bob@example.net", { action, status, words, id: `<${n}@x>` })), "ok");
+      }
+      assert.deepEqual(room.entries, []);
+      assert.deepEqual(room.events.map(({ step }) => step), ["deferred", "delivered", "bounced"]);
+    });
+
+    test("in words for people counts with care, and an automatic answer not at all", async (t) => {
+      const room = await open(t);
+      const path = await sent(room);
+      const words = "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
+      assert.equal(await room.take(path, words), "ok");
+      assert.equal(await room.take(path, "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n"), "ok");
+      assert.equal(await room.take(path, "no header at all"), "ok");
+      assert.deepEqual(room.entries.map(({ reason }) => reason), ["soft_bounce"]);
+      assert.deepEqual(room.events.map(({ step }) => step), ["bounced", "dropped", "dropped"]);
+    });
+
+    test("to a path that is guessed, old, forgotten or another domain's is refused", async (t) => {
+      const room = await open(t);
+      const path = await sent(room);
+      const [local] = path.split("@");
+      const flipped = path.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
+      for (const forged of [flipped, `${local}@rp-bounce.other.example`, `${local}@fwd.example`, path.replace(/^rp-./, (start) => (start === "rp-0" ? "rp-1" : "rp-0"))]) {
+        assert.ok(room.returns.isReturnPath(forged), forged);
+        assert.equal((await room.returns.check(forged, { from: "" }))?.code, 550, forged);
+        assert.equal(await room.take(forged, bounceOf("bob@example.net")), NO_SUCH, forged);
+      }
+      for (const address of ["someone@here.example", "someone@rp-bounce.here.example", `${local}@here.example`, "rp-x@fwd.example", ""]) assert.ok(!room.returns.isReturnPath(address), address);
+      assert.equal(await room.take(path, "From: x@example.net\r\nSubject: hello\r\n\r\nBuy!\r\n", "x@example.net"), ONLY_REPORTS);
+      room.clock.advance(23 * DAY);
+      assert.equal(await room.take(path, bounceOf("bob@example.net")), EXPIRED);
+      room.clock.advance(-2 * DAY);
+      assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
+      room.clock.advance(3 * DAY);
+      await room.returns.sweep();
+      room.clock.advance(-3 * DAY);
+      assert.equal(await room.take(path, bounceOf("bob@example.net", { id: "<later@x>" })), EXPIRED, "its row is gone");
+    });
+  });
+
+  describe("a complaint (RFC 5965)", () => {
+    test("suppresses for good, at the path of the message or at abuse@ beside it", async (t) => {
+      const room = await open(t);
+      const path = await sent(room, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await room.take(path, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
+      assert.equal(await room.returns.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }), undefined);
+      assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: path, to: "carol@example.net" }), "fbl@provider.example"), "ok");
+      assert.deepEqual(room.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]), [["bob@example.net", "complaint", null, "Here.Example"], ["carol@example.net", "complaint", null, "Here.Example"]]);
+      assert.deepEqual(room.events.map(({ step, message, detail }) => [step, message, detail["complaint"]]), [["bounced", "m1", "abuse"], ["bounced", "m1", "abuse"]]);
+    });
+
+    test("about somebody else, for once not spam, or without a path of ours suppresses nobody", async (t) => {
+      const room = await open(t);
+      const path = await sent(room, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await room.take(path, complaintOf({ rcpt: "victim@example.net" }), "fbl@provider.example"), "ok");
+      assert.equal(await room.take(path, complaintOf({ rcpt: "bob@example.net", type: "not-spam", id: "<2@x>" }), "fbl@provider.example"), "ok");
+      const desk = "abuse@rp-bounce.here.example";
+      for (const text of [complaintOf({ rcpt: "bob@example.net" }), complaintOf({ mailFrom: path.replace(/.@/, "-@") }), "Subject: help\r\n\r\nYour user spams me.\r\n"]) assert.equal(await room.take(desk, text, "x@example.net"), ONLY_REPORTS);
+      assert.deepEqual(room.entries, []);
+    });
+  });
+}

@@ -1,11 +1,13 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, type Log } from "../kernel/index.ts";
+import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
 import type { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
 import { cutIdleBody } from "./body-patience.ts";
+import { createHttpsServer } from "./https-server.ts";
 import { destinationOf, namesTwoHosts, type Destination } from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
@@ -26,14 +28,16 @@ export interface PlatformHttpOptions {
   pages: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
   /** By the beginning of the path, which ends in a slash; any method. */
   prefixes?: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
+  /** Asked in turn for what lies below `/.well-known/` (RFC 8615), whatever the host, before all others; false: not one of its requests. */
+  wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   log: Log;
   /** How long close() waits for requests under way before it cuts them. Default 30 s. */
   graceMs?: number;
 }
 
 export interface PlatformHttp {
-  /** `fd`: a socket that listens already. Rejects with UserError when the port is taken. */
-  listen(address: { host: string; port: number; fd?: number }): Promise<{ url: string; port: number }>;
+  /** `fd`: a socket that listens already. `tls`: for HTTPS. Once for each address. Rejects with UserError when the port is taken. */
+  listen(address: { host: string; port: number; fd?: number }, tls?: TlsSource): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
@@ -42,9 +46,11 @@ const IDLE_MS = 500;
 /** How long a body for the API or a transfer may stand still. What is sent to a worker is the worker's to wait for. */
 const BODY_IDLE_MS = 60_000;
 
-/** The one HTTP port of the platform: the API, the workers' own addresses, and the server's health. */
-export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefixes = {}, log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
-  const server = createServer({ ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket" });
+const SERVER_OPTIONS = { ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket" };
+
+/** The HTTP port of the platform, and HTTPS where it is wanted: the API, the workers' own addresses, and the server's health. */
+export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefixes = {}, wellKnown = [], log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+  const servers: Server[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
   const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, domain);
@@ -57,6 +63,16 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     if (namesTwoHosts(request.rawHeaders)) return refuse(response, 400, "A request names one host.", { connection: "close" });
+    if (request.url!.startsWith("/.well-known/") && wellKnown.length > 0) return onWellKnown(request, response);
+    return onUsual(request, response);
+  }
+
+  async function onWellKnown(request: IncomingMessage, response: ServerResponse) {
+    for (const respond of wellKnown) if (await respond(request, response)) return;
+    await onUsual(request, response);
+  }
+
+  function onUsual(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
     if (destination.kind === "platform") cutIdleBody(request, BODY_IDLE_MS);
     if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`)) return onApi(request, response);
@@ -93,35 +109,40 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
     workers!.live.upgrade(ref, request, socket, head);
   }
 
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    onRequest(request, response)?.catch((err: unknown) => {
-      log.error({ err }, "a request failed");
-      if (response.headersSent) response.destroy();
-      else refuse(response, 500, "The server failed. Its log tells why.");
+  function answerOn(server: Server) {
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      onRequest(request, response)?.catch((err: unknown) => {
+        log.error({ err }, "a request failed");
+        if (response.headersSent) response.destroy();
+        else refuse(response, 500, "The server failed. Its log tells why.");
+      });
     });
-  });
-  server.on("upgrade", (request, socket, head) => {
-    upgraded.add(socket);
-    // Node, this file and two pipelines each want to hear of its end: more than the ten that Node takes for a leak.
-    socket.setMaxListeners(20);
-    socket.once("close", () => upgraded.delete(socket));
-    socket.on("error", () => socket.destroy());
-    onUpgrade(request, socket, head).catch((err: unknown) => {
-      log.error({ err }, "an upgrade failed");
-      socket.destroy();
+    server.on("upgrade", (request, socket, head) => {
+      upgraded.add(socket);
+      // Node, this file and two pipelines each want to hear of its end: more than the ten that Node takes for a leak.
+      socket.setMaxListeners(20);
+      socket.once("close", () => upgraded.delete(socket));
+      socket.on("error", () => socket.destroy());
+      onUpgrade(request, socket, head).catch((err: unknown) => {
+        log.error({ err }, "an upgrade failed");
+        socket.destroy();
+      });
     });
-  });
+  }
 
   return {
-    async listen(address) {
+    async listen(address, tls) {
+      const server = tls === undefined ? createServer(SERVER_OPTIONS) : createHttpsServer(SERVER_OPTIONS, tls);
+      answerOn(server);
+      servers.push(server);
       const bound = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "http server"));
-      return bound;
+      return tls === undefined ? bound : { ...bound, url: bound.url.replace("http:", "https:") };
     },
-    close() {
-      const closed = closeGracefully(server, graceMs, IDLE_MS);
+    async close() {
+      const closed = Promise.all(servers.map((server) => closeGracefully(server, graceMs, IDLE_MS)));
       for (const socket of upgraded) socket.destroy();
-      return closed;
+      await closed;
     },
   };
 }

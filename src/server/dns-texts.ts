@@ -1,4 +1,5 @@
 import type { DnsTexts } from "../certificates/index.ts";
+import type { Clock } from "../kernel/index.ts";
 import type { DnsChange, DnsProvider, Zone, Zones } from "../zones/index.ts";
 import { serverErrors } from "./errors.ts";
 
@@ -6,21 +7,32 @@ export interface DnsTextsParts {
   zones: Pick<Zones, "byName">;
   /** Where the records of a zone are kept. */
   providerOf(zone: Zone): DnsProvider;
+  clock: Clock;
+  /** Whether this process is the only one that answers from our tables. */
+  alone: boolean;
 }
 
 const TTL_SECONDS = 60;
+/** Until other processes, and the secondaries of somebody else's server, know what is new. */
+const SETTLE_MS = { embedded: 1000, elsewhere: 5000 };
 
 /** The TXT records of DNS-01, in the zones of accounts. */
-export function createDnsTexts({ zones, providerOf }: DnsTextsParts): DnsTexts {
+export function createDnsTexts({ zones, providerOf, clock, alone }: DnsTextsParts): DnsTexts {
   async function apply(name: string, change: Pick<DnsChange, "add" | "remove">, signal?: AbortSignal) {
     const zone = await zones.byName(name, { enclosing: true });
     if (zone === undefined) throw serverErrors.noZoneForCertificate({ name });
-    await providerOf(zone).apply(zone, { owner: "certificates", locked: true, mustBeAbsent: [], ...change }, signal);
+    const provider = providerOf(zone);
+    await provider.apply(zone, { owner: "certificates", locked: true, mustBeAbsent: [], ...change }, signal);
+    return provider.kind;
   }
   const record = (name: string, text: string) => ({ type: "TXT", name, content: `"${text}"`, ttl: TTL_SECONDS });
 
   return {
-    set: (name, text, signal) => apply(name, { add: [record(name, text)], remove: [] }, signal),
-    remove: (name, text) => apply(name, { add: [], remove: [record(name, text)] }),
+    async set(name, text, signal) {
+      const kind = await apply(name, { add: [record(name, text)], remove: [] }, signal);
+      const settle = kind !== "embedded" ? SETTLE_MS.elsewhere : alone ? 0 : SETTLE_MS.embedded;
+      if (settle > 0) await clock.sleep(settle, signal);
+    },
+    remove: async (name, text) => void (await apply(name, { add: [], remove: [record(name, text)] })),
   };
 }

@@ -36,16 +36,17 @@ export async function runServe({ json, print, warn, exit = process.exit, ...opti
 }
 
 /** What a program that starts this one waits for. */
-const readyEvent = ({ url, api, smtp, dns, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
-  event: "ready", version, url, ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(dns !== undefined && { dns }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
+const readyEvent = ({ url, https, api, smtp, dns, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
+  event: "ready", version, url, ...(https !== undefined && { https }), ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(dns !== undefined && { dns }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
 });
 
-function banner({ url, api, smtp, dns, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
+function banner({ url, https, api, smtp, dns, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
   const rows: [string, string | undefined][] = [
     ["API", api],
     ["API docs", api && `${api}/docs`],
     ["Workers", workersUrl],
     ["", workersUrl && `${url}/workers/<worker>/`],
+    ["HTTPS", https],
     ["SMTP", smtp && `${smtp.host}:${smtp.port}  for ${workersMail}`],
     ["DNS", dns && `${dns.host}:${dns.port}  UDP and TCP`],
     ["Health", `${url}/healthz  /readyz  /metrics`],

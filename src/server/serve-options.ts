@@ -31,6 +31,8 @@ export interface ServeOptions {
 export interface ServeServer {
   /** `http://127.0.0.1:8787`, without a slash at the end. */
   readonly url: string;
+  /** `https://127.0.0.1:8443`; absent where the settings do not want it. */
+  readonly https: string | undefined;
   /** What clients take as base URL; absent without the role. */
   readonly api: string | undefined;
   readonly smtp: { host: string; port: number } | undefined;

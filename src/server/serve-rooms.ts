@@ -2,6 +2,7 @@ import { createClientAddress } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { checkTogether } from "./belongs-together.ts";
+import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
@@ -15,6 +16,7 @@ import { composeServeWorkers } from "./serve-workers.ts";
 export interface ServeRooms {
   platform: Platform;
   bindings: Bindings;
+  certificates: ServeCertificates;
   dns: ServeDns;
   mail: ServeMail;
   metrics: Metrics;
@@ -33,7 +35,8 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const platform = composePlatform({ store, bindings, secrets, runtime: workers.runtime, settings, scheduled: roles.has("workers") }, basics);
   const metrics = meterWorkers(workers.runtime);
   lifecycle.onStop("metrics", () => metrics.close());
+  const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics }, basics);
   const dns = composeDns({ settings, zones: platform.zones, metrics }, basics);
   const mail = composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }, basics);
-  return { platform, bindings, dns, mail, metrics };
+  return { platform, bindings, certificates, dns, mail, metrics };
 }

@@ -49,11 +49,16 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), { timeoutMs: graceMs + 5000 });
     const { url } = await http.listen({ ...httpAt, ...fdOf("http") });
     urls.listening = url;
+    const https = settings.tls.https ? (await http.listen({ host: httpAt.host, port: settings.tls.https_port, ...fdOf("https") }, rooms.certificates.tls)).url : undefined;
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
 
+    // By now whoever is asked to show that our names are ours can do so.
+    rooms.certificates.start();
+
     return {
       url,
+      https,
       api: roles.has("api") ? urls.api() : undefined,
       smtp,
       dns,

@@ -39,7 +39,7 @@ async function world(t: TestContext, engine: TestEngine, { clock = movedClock(),
   });
   const pebble = await startPebble(t, { dns: `127.0.0.1:${dns.port}`, httpPort: (http.address() as AddressInfo).port, ...pebbleOptions });
   const secrets = createSecrets({ keys: [randomBytes(32)] });
-  return { db, another, where, events, clock, zones, zone, solver, pebble, secrets, texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones) }) };
+  return { db, another, where, events, clock, zones, zone, solver, pebble, secrets, texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones), clock, alone: true }) };
 }
 
 interface Parts {

@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { domainToASCII } from "node:url";
+import { certificateErrors, createAcmeCertificates, createDnsSolver, createFileCertificates, createHeldCertificates, createHttpSolver, keepSelfSigned, readPair, type Pair } from "../certificates/index.ts";
+import { isLoopback, messageOf } from "../kernel/index.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { TlsSource } from "../kernel/tls-source.ts";
+import type { Secrets } from "../store/index.ts";
+import { createEmbeddedProvider, type DnsProvider, type Zone, type Zones } from "../zones/index.ts";
+import type { Basics, Store } from "./compose.ts";
+import { createDnsTexts } from "./dns-texts.ts";
+
+export interface CertificatesParts {
+  store: Pick<Store, "db" | "events">;
+  secrets: Secrets;
+  settings: Settings;
+  zones: Zones;
+  metrics: Metrics;
+  /** Where the records of a zone are kept, for DNS-01. Default: in our own tables. */
+  providerOf?(zone: Zone): DnsProvider;
+  /** Names that get certificates of their own beside tls.acme_names, one each. Asked every minute. */
+  alsoFor?(): Promise<readonly string[]>;
+}
+
+export interface ServeCertificates {
+  /** For every listener that speaks TLS. */
+  tls: TlsSource;
+  /** Answers for ACME's HTTP-01, whatever the host; false: not one of its requests. */
+  respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  /** Begins to ask for certificates, once the listeners are there. */
+  start(): void;
+}
+
+/** What the settings of `tls` say: files, else ACME, else one that signed itself. Rejects with certificateErrors for what cannot be. */
+export async function composeCertificates(parts: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
+  const { settings: { tls }, metrics } = parts;
+  checkSettings(tls);
+  const found = tls.cert_file !== "" ? await fromFiles(tls, basics) : tls.acme_directory !== "" ? await fromAcme(parts, basics) : await selfSigned(parts.settings, basics);
+  const expires = metrics.gauge("reelpost_tls_certificate_expires_seconds", "When the TLS certificate for clients that name no host expires, in seconds since 1970");
+  const measure = () => expires.set(Math.floor(readPair(found.tls.pem()).notAfter / 1000));
+  measure();
+  found.tls.onChange(measure);
+  return found;
+}
+
+async function fromFiles({ cert_file: certFile, key_file: keyFile }: Settings["tls"], { clock, log, lifecycle }: Basics): Promise<ServeCertificates> {
+  const tls = await createFileCertificates({ certFile, keyFile, clock, log });
+  lifecycle.onStop("certificates", () => tls.close());
+  return { tls, respond: async () => false, start() {} };
+}
+
+async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
+  const tls = createHeldCertificates(await ownPair({ http, smtp, ...settings }, basics));
+  const open = [http.host, smtp.host].some((host) => !isLoopback(host));
+  basics.log[open ? "warn" : "debug"]("the TLS certificate signed itself: mail is encrypted with it, but nobody can check who we are. tls.cert_file or tls.acme_directory gives a better one");
+  return { tls, respond: async () => false, start() {} };
+}
+
+async function fromAcme({ store: { db, events }, secrets, settings, zones, providerOf = () => createEmbeddedProvider(zones), alsoFor }: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
+  const { clock, ids, log, lifecycle } = basics;
+  const { acme_directory: directory, acme_email: email, acme_names: names, acme_challenge: challenge, acme_ca_file: caFile } = settings.tls;
+  const http = createHttpSolver({ db, clock });
+  const tls = await createAcmeCertificates({
+    db, events, secrets, clock, ids, log, directory,
+    contact: email === "" ? [] : [`mailto:${email}`],
+    ca: caFile === "" ? undefined : await readAuthorities(caFile),
+    solver: challenge === "http-01" ? http : createDnsSolver(createDnsTexts({ zones, providerOf, clock, alone: db.dialect === "sqlite" })),
+    wanted: async () => [names.map(asciiName), ...((await alsoFor?.()) ?? []).map((name) => [name])],
+    fallback: await ownPair(settings, basics),
+  });
+  lifecycle.onStop("certificates", () => tls.close());
+  return { tls, respond: http.respond, start: tls.start };
+}
+
+/** For all names this machine may be known by. */
+function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<Pair> {
+  const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
+  const names = [smtp.name === "" ? hostname() : smtp.name, ...tls.acme_names, ...publicName, "localhost"].map((name) => domainToASCII(name)).filter((name) => name !== "");
+  return keepSelfSigned({ file: join(dataDir, "tls", "self-signed.pem"), names: [...new Set(names)], clock });
+}
+
+const asciiName = (name: string) => (name.startsWith("*.") ? `*.${domainToASCII(name.slice(2))}` : domainToASCII(name)).replace(/\.$/, "");
+
+const HOST_NAME = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
+
+function checkSettings({ cert_file: cert, key_file: key, acme_directory: directory, acme_names: names, acme_challenge: challenge }: Settings["tls"]): void {
+  if ((cert === "") !== (key === "")) throw certificateErrors.halfAPair({ set: cert === "" ? "tls.key_file" : "tls.cert_file", unset: cert === "" ? "tls.cert_file" : "tls.key_file" });
+  if (cert !== "" || directory === "") return;
+  if (URL.parse(directory)?.protocol !== "https:") throw certificateErrors.badDirectory({ directory: JSON.stringify(directory) });
+  if (names.length === 0) throw certificateErrors.noNames();
+  const wrong = names.find((name) => !HOST_NAME.test(asciiName(name)) || asciiName(name).length > 253);
+  if (wrong !== undefined) throw certificateErrors.badName({ name: JSON.stringify(wrong) });
+  const wildcard = names.find((name) => name.startsWith("*."));
+  if (wildcard !== undefined && challenge === "http-01") throw certificateErrors.wildcardByHttp({ name: wildcard });
+}
+
+async function readAuthorities(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (err) {
+    throw certificateErrors.unreadable({ path, reason: messageOf(err) }, { cause: err });
+  }
+}

@@ -90,7 +90,7 @@ export function takeConformance(engine: TestEngine): void {
       await drained();
       assert.deepEqual(sink.mails.map(({ from, to }) => [from, to]), [["", [long]]]);
       const bounced = events.filter(({ step, detail }) => step === "bounced" && detail["report"] === true);
-      assert.deepEqual(bounced.map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["code"], detail["enhanced"], detail["to"]]), Array(2).fill(["in1", "info@here.example", "acc", "zone", 550, "5.1.1", "bob@example.net"]));
+      assert.deepEqual(bounced.map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["code"], detail["enhanced"], detail["to"]]), Array.from({ length: 2 }, () => ["in1", "info@here.example", "acc", "zone", 550, "5.1.1", "bob@example.net"]));
       assert.equal(await take(known!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), ONLY_REPORTS);
     });
   });

@@ -38,8 +38,8 @@ export interface SmtpReply {
   text: string;
 }
 
-/** The result for one recipient; mail/inbound folds them into one SMTP answer. */
-export type Settled = { rcpt: string } & ({ ok: true } | { ok: false; temporary: boolean; reply: SmtpReply });
+/** The result for one recipient; mail/inbound folds them into one SMTP answer. `queued`: it is on our disk, not yet with the next hop. */
+export type Settled = { rcpt: string } & ({ ok: true; queued?: true } | { ok: false; temporary: boolean; reply: SmtpReply });
 
 /** Where a recipient's mail goes. */
 export type Route = { kind: "forward"; to: string[] } | { kind: "worker"; script: string } | { kind: "drop" } | { kind: "none" };

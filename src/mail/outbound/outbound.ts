@@ -130,7 +130,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<Settled[]> {
     try {
       const { refused } = await queue.enqueue(mail, replies ? { replies } : {});
-      return settledOf(mail.to, refused);
+      return settledOf(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
     } catch (err) {
       const refusal = refusalOf(err);
       if (refusal.kind === "fault") log.error({ err }, "outbound mail: a message could not be queued");

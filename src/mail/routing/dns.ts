@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index.ts";
 import type { DnsRecord, Zone } from "../../zones/index.ts";
 import type { DkimRecord } from "../dkim-keys/types.ts";
@@ -6,6 +5,7 @@ import { routingErrors } from "./errors.ts";
 import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
 import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-table.ts";
 import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
+import { ownerOf } from "./owner.ts";
 import type { RoutingParts } from "./parts.ts";
 import { includes, textOf, withInclude, withoutInclude } from "./spf.ts";
 import type { RoutingTables } from "./tables.ts";
@@ -25,9 +25,6 @@ export interface RoutingDns {
   /** Writes the records of a name once more, as after its DKIM keys have changed. */
   republish(zone: Zone, name?: string): Promise<void>;
 }
-
-/** Of an owner of records: the zones room takes 100 characters. */
-const MAX_OWNER = 100;
 
 export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limits, verifier, changed }: RoutingParts): RoutingDns {
   const tables = db.tables<RoutingTables>();
@@ -152,12 +149,4 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
       await publish(zone, name, await managed.at(zone.id, name, ["MX", "TXT"]));
     },
   };
-}
-
-/** As whom the zones room keeps the records of a name. */
-export function ownerOf(zone: Pick<Zone, "name">, name: string): string {
-  if (name === zone.name) return "email-routing";
-  const below = name.slice(0, -zone.name.length - 1);
-  const owner = `email-routing/${below}`;
-  return owner.length <= MAX_OWNER ? owner : `email-routing/${createHash("sha256").update(below).digest("hex")}`;
 }

@@ -73,6 +73,15 @@ export interface SendingDomain {
   modifiedAt: number;
 }
 
+export interface SendingZone {
+  id: string;
+  name: string;
+  /** Whether mail may be sent from the zone's own name. */
+  enabled: boolean;
+  createdAt: number;
+  modifiedAt: number;
+}
+
 export interface SendingProblem {
   code: "mx.missing" | "mx.foreign" | "spf.missing" | "spf.foreign" | "spf.multiple" | "dkim.missing" | "dkim.conflict" | "dmarc.missing" | "dmarc.multiple" | "domainkey.delegated";
   missing?: NeededRecord;
@@ -114,8 +123,8 @@ export interface SendingDomains {
   fix(zone: Zone, id: string): Promise<SendingDnsStatus>;
   /** Changes nothing. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed. */
   preview(zone: Zone, name: string): Promise<SendingPreview>;
-  /** Zones of an account, by name; `enabled` where mail may be sent from the zone's own name. */
-  zones(account: string, page: PageRequest): Promise<Page<{ zone: Zone; own: SendingDomain | undefined }>>;
+  /** Zones of an account that mail is sent from, by name. */
+  zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
   /** The domain of this exact name, whoever's it is, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;
   /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. */

@@ -1,0 +1,13 @@
+import { createHash } from "node:crypto";
+import type { Zone } from "../../zones/index.ts";
+
+/** Of an owner of records: the zones room takes 100 characters. */
+const MAX_OWNER = 100;
+
+/** As whom the zones room keeps the records that a service needs for a name. */
+export function ownerOf(zone: Pick<Zone, "name">, name: string, service: "email-routing" | "email-sending" = "email-routing"): string {
+  if (name === zone.name) return service;
+  const below = name.slice(0, -zone.name.length - 1);
+  const owner = `${service}/${below}`;
+  return owner.length <= MAX_OWNER ? owner : `${service}/${createHash("sha256").update(below).digest("hex")}`;
+}

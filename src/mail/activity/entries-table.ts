@@ -51,7 +51,7 @@ export const activityMigrations: Migration[] = [
     name: "mail-activity-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      const table = db.schema.createTable("email_log")
+      await db.schema.createTable("email_log")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("kind", key, (column) => column.notNull())
         .addColumn("message", key, (column) => column.notNull())
@@ -85,10 +85,8 @@ export const activityMigrations: Migration[] = [
         .addColumn("ip", "text")
         .addColumn("version", "integer", (column) => column.notNull())
         // Last, so that what counts and filters seldom reads it.
-        .addColumn("details", "text", (column) => column.notNull());
-      // One tree to write instead of two. PostgreSQL has no such thing.
-      await (types.bytes === "blob" ? table.modifyEnd(sql`without rowid`) : table).execute();
-      await db.schema.createIndex("email_log_message").on("email_log").columns(["message", "kind"]).execute();
+        .addColumn("details", "text", (column) => column.notNull())
+        .execute();
       await db.schema.createIndex("email_log_at").on("email_log").columns(["at", "id"]).execute();
       await db.schema.createIndex("email_log_account").on("email_log").columns(["account_id", "at", "id"]).execute();
       await db.schema.createIndex("email_log_zone").on("email_log").columns(["zone_id", "kind", "at", "id"]).execute();
@@ -108,6 +106,8 @@ const NARROW = ["changed_at", "subject", "header_id", "status", "action", "origi
 const WIDE = [...NARROW, "account_id", "zone_id", "at", "mail_from", "from_key", "domain"] as const;
 /** How many rows one INSERT carries: the largest that fits what there is, again and again. */
 const BATCHES = [32, 8, 1];
+/** Ranges of one statement. */
+const PREFIXES = 100;
 
 export type EntriesTable = ReturnType<typeof createEntriesTable>;
 
@@ -126,8 +126,15 @@ export function createEntriesTable(db: Db) {
   const [narrow, wide] = [updating(NARROW), updating(WIDE)];
 
   return {
-    /** Those of some messages. */
-    ofMessages: async (messages: string[]): Promise<EntryRow[]> => (messages.length === 0 ? [] : db.read(tables.selectFrom("email_log").selectAll().where("message", "in", messages))),
+    /** Those with these ids, and those whose ids begin so. */
+    async find({ ids, prefixes }: { ids: string[]; prefixes: string[] }): Promise<EntryRow[]> {
+      const rows = ids.length === 0 ? [] : await db.read(tables.selectFrom("email_log").selectAll().where("id", "in", ids));
+      for (let at = 0; at < prefixes.length; at += PREFIXES) {
+        const some = prefixes.slice(at, at + PREFIXES);
+        rows.push(...(await db.read(tables.selectFrom("email_log").selectAll().where((eb) => eb.or(some.map((prefix) => eb.and([eb("id", ">=", prefix), eb("id", "<", `${prefix}g`)])))))));
+      }
+      return rows;
+    },
 
     /** Resolves with the ids of those that were there already, and stay as they are. */
     async insert(rows: EntryRow[]): Promise<string[]> {

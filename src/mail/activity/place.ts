@@ -40,7 +40,13 @@ function listOf(value: unknown): string[] | undefined {
   return value.filter((one): one is string => typeof one === "string").slice(0, MAX_RCPTS);
 }
 
-export const entryId = (kind: EntryKind, message: string, rcpt: string): string => hash("sha256", `${kind}\n${message}\n${rcptKey(rcpt)}`, "hex").slice(0, 32);
+/**
+ * The id of an entry begins with what stands for the message and ends with what stands for the recipient: the entries of one message lie
+ * side by side in the one index there is.
+ */
+export const entryId = (kind: EntryKind, message: string, rcpt: string): string => messagePrefix(kind, message) + hash("sha256", rcptKey(rcpt), "hex").slice(0, 10);
+
+export const messagePrefix = (kind: EntryKind, message: string): string => hash("sha256", `${kind}\n${message}`, "hex").slice(0, 22);
 
 /** What two spellings of one recipient share: the queue writes domains in lower case. */
 export const rcptKey = (rcpt: string): string => rcpt.toLowerCase();

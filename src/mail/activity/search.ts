@@ -2,6 +2,7 @@ import { sql, type ExpressionBuilder, type SelectQueryBuilder } from "kysely";
 import type { Db } from "../../store/index.ts";
 import { addressKey, entryOf, type EntryRow, type EntryTables } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
+import { messagePrefix } from "./place.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 
 /** Entries that one page looks at, at most: SQLite reads while everything else waits. */
@@ -37,7 +38,8 @@ export function createSearch(db: Db) {
 
     /** Everyone a message was for. */
     async ofMessage(kind: Entry["kind"], message: string): Promise<Entry[]> {
-      return (await db.read(tables.selectFrom("email_log").selectAll().where("message", "=", message).where("kind", "=", kind).orderBy("id").limit(MAX_PAGE))).map(entryOf);
+      const prefix = messagePrefix(kind, message);
+      return (await db.read(tables.selectFrom("email_log").selectAll().where("id", ">=", prefix).where("id", "<", `${prefix}g`).orderBy("id").limit(MAX_PAGE))).map(entryOf);
     },
   };
 }

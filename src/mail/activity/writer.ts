@@ -3,7 +3,7 @@ import type { TraceEvent } from "../messages/types.ts";
 import { entryOf, rowOf, type EntriesTable, type EntryRow } from "./entries-table.ts";
 import { applyEvent, newEntry } from "./fold.ts";
 import type { Owners } from "./owners.ts";
-import { entryId, placeOf, placeOfReply, rcptKey, type Place } from "./place.ts";
+import { entryId, messagePrefix, placeOf, placeOfReply, rcptKey, type Place } from "./place.ts";
 import type { Entry } from "./types.ts";
 
 export interface WriterParts {
@@ -98,8 +98,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   /** Resolves with what has to be done again. */
   async function writeOnce(messages: Map<string, Message>, first: boolean): Promise<Map<string, Message>> {
     // What begins here is new, as a rule; when it is not, it is read the second time.
-    const unknown = [...messages.values()].filter(({ begins }) => !first || !begins).map(({ place }) => place.message);
-    const there = Map.groupBy(await table.ofMessages(unknown), ({ kind, message }) => `${kind} ${message}`);
+    const there = Map.groupBy(await table.find(sought([...messages.values()].filter(({ begins }) => !first || !begins))), ({ kind, message }) => `${kind} ${message}`);
     const inserts: EntryRow[] = [];
     const updates: { row: EntryRow; wide: boolean }[] = [];
     for (const [key, message] of messages) {
@@ -178,6 +177,17 @@ function steps(events: TraceEvent[]): Map<string, Message> {
   return messages;
 }
 
+/** The entries that steps are about: all of a message where one of them is about all, or does not name whom it was for. */
+function sought(messages: Message[]): { ids: string[]; prefixes: string[] } {
+  const ids = new Set<string>();
+  const prefixes: string[] = [];
+  for (const { place: { kind, message }, steps: heard } of messages) {
+    if (heard.some(({ event, rcpts }) => rcpts === undefined || (kind === "routing" && mayBeMisnamed(event)))) prefixes.push(messagePrefix(kind, message));
+    else for (const { rcpts } of heard) for (const rcpt of rcpts!) ids.add(entryId(kind, message, rcpt));
+  }
+  return { ids: [...ids], prefixes };
+}
+
 function fold({ place, steps: heard }: Message, known: Entry[]): Entry[] {
   const entries = new Map(known.map((entry) => [entry.id, entry]));
   const touched = new Set<Entry>();
@@ -204,12 +214,14 @@ function entriesFor(place: Place, entries: Map<string, Entry>, rcpts: string[] |
 }
 
 /** A step of a copy that names only where the copy goes, not whom the message was for: it belongs to whoever was said to have it sent there. */
-function misnamed({ kind }: Place, entries: Map<string, Entry>, rcpt: string, { detail, step }: TraceEvent): Entry | undefined {
-  if (kind === "sending" || step === "received" || typeof detail["messageId"] !== "string" || typeof detail["to"] === "string" || entries.size === 0) return undefined;
+function misnamed({ kind }: Place, entries: Map<string, Entry>, rcpt: string, event: TraceEvent): Entry | undefined {
+  if (kind === "sending" || !mayBeMisnamed(event) || entries.size === 0) return undefined;
   const all = [...entries.values()];
   const sends = (entry: Entry) => entry.deliveries.some(({ to }) => rcptKey(to) === rcptKey(rcpt)) || entry.events.some((one) => [one.detail["to"]].flat().some((to) => typeof to === "string" && rcptKey(to) === rcptKey(rcpt)));
   return all.find(sends) ?? (all.length === 1 ? all[0] : undefined);
 }
+
+const mayBeMisnamed = ({ step, detail }: TraceEvent) => step !== "received" && typeof detail["messageId"] === "string" && detail["to"] === undefined;
 
 /** Mail that came for nobody's domain is no matter of any account: what is refused to strangers would fill the log. */
 const isKept = (entry: Entry): boolean => entry.kind === "sending" || entry.account !== "";

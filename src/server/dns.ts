@@ -2,13 +2,17 @@ import { getServers } from "node:dns";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { RecordVerifier } from "../mail/index.ts";
-import { createLookupResolver, createLookups, createRecordWatch, isAbsence, type LookUpAddresses, type Lookups, readEndpoint, type RecordWatch, startDnsServer, type Zones } from "../zones/index.ts";
-import type { Basics } from "./compose.ts";
+import { createLookupResolver, createLookups, createPusher, createRecordWatch, isAbsence, type LookUpAddresses, type Lookups, type Pusher, readEndpoint, type RecordWatch, startDnsServer, type Zones } from "../zones/index.ts";
+import type { Basics, Store } from "./compose.ts";
+import { dnsProvider } from "./dns-provider.ts";
+import type { Role } from "./roles.ts";
 
 export interface ServeDnsParts {
   settings: Settings;
   zones: Zones;
   metrics: Metrics;
+  store: Pick<Store, "db" | "events" | "jobs">;
+  roles: ReadonlySet<Role>;
 }
 
 export interface ServeDns {
@@ -16,12 +20,14 @@ export interface ServeDns {
   lookups: Lookups;
   /** What the world sees of records that should be there. */
   watch: RecordWatch & RecordVerifier;
-  /** The authoritative server, for the role dns. Rejects when the port is taken. */
-  listen(): Promise<{ host: string; port: number; close(): Promise<void> }>;
+  /** Brings records to the server that is in charge of the zones; undefined where that is this one, where people do, and without the role dns. */
+  pusher: Pusher | undefined;
+  /** The authoritative server, for the role dns; undefined where another one is in charge. Rejects when the port is taken. */
+  listen(): Promise<{ host: string; port: number; close(): Promise<void> } | undefined>;
 }
 
-/** What is asked of the DNS, and what answers for our zones. Throws badResolver. */
-export function composeDns({ settings: { dns }, zones, metrics }: ServeDnsParts, { clock, log, lifecycle }: Basics): ServeDns {
+/** What is asked of the DNS, and what answers for our zones. Throws badResolver, badDnsProvider. */
+export function composeDns({ settings: { dns }, zones, metrics, store: { db, events, jobs }, roles }: ServeDnsParts, { clock, log, lifecycle }: Basics): ServeDns {
   const lookedUp = metrics.counter("reelpost_dns_lookups_total", "Lookups that were not answered from memory, by what was found", ["type", "outcome", "own"]);
   const answered = metrics.counter("reelpost_dns_answers_total", "Answers of the DNS server", ["over", "rcode"]);
   const servers = (dns.resolvers.length > 0 ? dns.resolvers : getServers()).map(readEndpoint);
@@ -32,6 +38,9 @@ export function composeDns({ settings: { dns }, zones, metrics }: ServeDnsParts,
     onLookup: ({ type, outcome, own }) => lookedUp.inc({ type, outcome, own: String(own) }),
   });
   const watch = createRecordWatch({ resolvers: [createLookupResolver(lookups)], clock, log });
+  const provider = dnsProvider(dns, clock);
+  const pusher = provider && roles.has("dns") ? createPusher({ db, events, jobs, clock, log, provider, byHand: (name) => byHand.has(name) }) : undefined;
+  if (pusher !== undefined) lifecycle.onStop("DNS pushes", () => pusher.close());
   lifecycle.onStop("lookups", () => {
     watch.close();
     lookups.close();
@@ -40,7 +49,9 @@ export function composeDns({ settings: { dns }, zones, metrics }: ServeDnsParts,
   return {
     lookups,
     watch,
+    pusher,
     async listen() {
+      if (dns.provider !== "embedded") return undefined;
       const server = await startDnsServer({ zones: zones.served, log, clock, hosts: [dns.host], port: dns.port, lookUp: addressesBy(lookups), onAnswer: (told) => answered.inc(told) });
       return { host: dns.host, port: server.port, close: server.close };
     },

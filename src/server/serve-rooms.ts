@@ -36,7 +36,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const metrics = meterWorkers(workers.runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics }, basics);
-  const dns = composeDns({ settings, zones: platform.zones, metrics }, basics);
+  const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
   const mail = composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }, basics);
   return { platform, bindings, certificates, dns, mail, metrics };
 }

@@ -74,6 +74,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
 
     async function listenForDns() {
       const server = await rooms.dns.listen();
+      if (server === undefined) return undefined;
       listeners.push(server);
       return { host: server.host, port: server.port };
     }

@@ -12,6 +12,8 @@ export { ZONE_STATUSES, ZONE_TYPES, type Zone, type ZoneStatus, type ZoneType } 
 export { ZONE_DELETED } from "./zone-accounts.ts";
 export type { ZoneChange, ZoneList } from "./zones.ts";
 export type { TextOperator, ZoneQuery } from "./zones-table.ts";
+export { createPusher, type Pusher, type PusherOptions, type PushStatus } from "./dns/push/pusher.ts";
+export type { PushProblem } from "./dns/push/push-table.ts";
 export type { LookUpAddresses } from "./dns/flatten.ts";
 export type { RateLimit } from "./dns/rate-limit.ts";
 export type { ServedRecord, ServedZone, ServedZones } from "./dns/served.ts";

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Migration } from "../store/index.ts";
+import { pushMigration } from "./dns/push/tables.ts";
 import { reversed } from "./records/records-table.ts";
 
 export const zonesMigrations: Migration[] = [
@@ -92,4 +93,5 @@ export const zonesMigrations: Migration[] = [
       await db.schema.createIndex("dns_records_reversed").on("dns_records").columns(["zone_id", "reversed"]).execute();
     },
   },
+  pushMigration,
 ];

@@ -7,7 +7,7 @@ export { isRecordType, layoutOf, RECORD_TYPES, type RecordType, typeNumber } fro
 export { bareReply, RCODE, type RecordSet, type Reply, UDP_PAYLOAD, udpLimit, writeBareHeader, writeReply } from "./reply.ts";
 export { DnsSyntaxError } from "./syntax-error.ts";
 export { words, type Token } from "./tokens.ts";
-export { signMessage, TSIG_ALGORITHMS, type TsigAlgorithm, type TsigKey, type TsigVerdict, verifyReply } from "./tsig.ts";
+export { readTsigKey, signMessage, TSIG_ALGORITHMS, type TsigAlgorithm, type TsigKey, type TsigVerdict, verifyReply } from "./tsig.ts";
 export { type Prerequisite, RCODE_NAMES, type Update, type UpdateStep, writeUpdate } from "./update.ts";
 export { dataFromWire } from "./wire-data.ts";
 export { dataToWire, writeData } from "./wire-data-write.ts";

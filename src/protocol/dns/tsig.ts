@@ -13,6 +13,14 @@ export interface TsigKey {
   secret: Buffer;
 }
 
+/** `algorithm:name:secret`, the secret in base64, as BIND's tools are given it; undefined for anything else. */
+export function readTsigKey(text: string): TsigKey | undefined {
+  const [algorithm, name, secret, ...more] = text.split(":");
+  const known = TSIG_ALGORITHMS.find((one) => one === algorithm?.toLowerCase());
+  if (known === undefined || !name || !secret || more.length > 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(secret)) return undefined;
+  return { name: name.toLowerCase().replace(/\.$/, ""), algorithm: known, secret: Buffer.from(secret, "base64") };
+}
+
 /** "unsigned": whoever answered has no key, or is not who we asked. The rest is what the other side complains of (RFC 8945 5.3.2). */
 export type TsigVerdict = "good" | "unsigned" | "forged" | "badSignature" | "badKey" | "badTime";
 

@@ -1,0 +1,151 @@
+import { type Clock, type Log, UserError } from "../../../kernel/index.ts";
+import type { Db, Events, Jobs } from "../../../store/index.ts";
+import { RECORDS_CHANGED } from "../../records/change.ts";
+import { allRecords } from "../../records/list-table.ts";
+import type { DnsRecord, RecordZone } from "../../records/types.ts";
+import { ZONE_DELETED } from "../../zone-accounts.ts";
+import { zoneById } from "../../zones-table.ts";
+import type { DnsProvider } from "../provider/port.ts";
+import { dataFields } from "../provider/read-set.ts";
+import { PEOPLE, planPush, type PushStep } from "./plan.ts";
+import { beginPush, dropPushed, endPush, forgetPush, keepPushed, pushedRecords, pushState, zonesBehind, zonesGone, type PushProblem } from "./push-table.ts";
+import type { PushTables } from "./tables.ts";
+
+export interface PusherOptions {
+  db: Db;
+  jobs: Jobs;
+  events: Events;
+  clock: Clock;
+  log: Log;
+  /** Where the zones' records are to be: "rfc2136" or "powerdns". */
+  provider: DnsProvider;
+  /** Zones of these names are left to people. */
+  byHand?(name: string): boolean;
+  /** How often to look for zones that nobody has announced. Default a minute. */
+  lookMs?: number;
+}
+
+export interface PushStatus {
+  /** Everything the zone holds stands at the other server. */
+  done: boolean;
+  problems: PushProblem[];
+}
+
+/** Brings the records of every zone to the server that answers for it, however often this program or that server dies meanwhile. */
+export interface Pusher {
+  status(zone: string): Promise<PushStatus>;
+  /** Does not wait for the next change or look. */
+  look(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const KIND = "dns.push";
+const LOOK_MS = 60_000;
+const BATCH = 500;
+const LEASE_MS = 60_000;
+/** Kinds of errors that are about the server, not about records. */
+const NOT_THERE = new Set(["unreachable", "badReply", "badKey", "notServed"]);
+/** What keeps a push from ending may last for weeks: it is tried every ten minutes, and at once after the next change. */
+const ATTEMPTS = 1_000_000;
+const backoff = (attempt: number) => Math.min(600_000, 1000 * 2 ** Math.min(attempt - 1, 20)) * (0.8 + 0.4 * Math.random());
+
+/**
+ * What a zone holds is the truth; what was put at the other server is written down before it is put there. A push compares the two. So a
+ * change that is committed here gets there, and nothing of ours stays there that we do not know of.
+ */
+export function createPusher({ db, jobs, events, clock, log, provider, byHand = () => false, lookMs = LOOK_MS }: PusherOptions): Pusher {
+  const tables = db.tables<PushTables>();
+  const find = zoneById(db.tables());
+  const closed = new AbortController();
+
+  const announce = (zone: string) => jobs.enqueue(KIND, { zone }, { key: zone, attempts: ATTEMPTS });
+
+  async function look() {
+    for (let after = ""; ; ) {
+      const behind = await zonesBehind(tables, after, BATCH);
+      for (const zone of behind) await announce(zone);
+      if (behind.length < BATCH) break;
+      after = behind.at(-1)!;
+    }
+    for (const zone of await zonesGone(tables, BATCH)) await announce(zone);
+  }
+
+  async function push(id: string, signal: AbortSignal) {
+    const zone = await find(id);
+    const before = await pushState(tables, id);
+    if (zone === undefined ? before === undefined : zone.type !== "full" || byHand(zone.name)) return;
+    const about: RecordZone = zone ?? { id, account: before!.account, name: before!.name };
+    // The serial first: a change during the push makes the next one.
+    if (zone !== undefined) await beginPush(tables, about, zone.serial, clock.now());
+    const problems: PushProblem[] = [];
+    const wanted = zone === undefined ? [] : await wantedOf(id, problems);
+    const failures: unknown[] = [];
+    for (const step of planPush(wanted, await pushedRecords(tables, id))) {
+      signal.throwIfAborted();
+      await apply(about, step, signal).catch((err: unknown) => {
+        if (!(err instanceof UserError)) throw err;
+        failures.push(err);
+        problems.push({ owner: step.owner, code: err.kind, message: err.fix === undefined ? err.message : `${err.message} ${err.fix}` });
+      });
+      // The rest would fare no better.
+      if (problems.some(({ code }) => NOT_THERE.has(code))) break;
+    }
+    if (failures.length === 0 && zone === undefined) return forgetPush(tables, id);
+    await endPush(tables, id, { problems, ...(failures.length === 0 && { pushed: zone!.serial }) }, clock.now());
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async function wantedOf(zone: string, problems: PushProblem[]): Promise<DnsRecord[]> {
+    const wanted: DnsRecord[] = [];
+    const strange = new Set<string>();
+    for await (const records of allRecords(db.tables(), zone)) {
+      for (const record of records) {
+        if (provider.kind === "rfc2136" && dataFields(record.type) === undefined) strange.add(record.type);
+        else wanted.push(record);
+      }
+    }
+    if (strange.size > 0) problems.push({ owner: PEOPLE, code: "unsupportedType", message: `Records of type ${[...strange].join(", ")} are not put at the other server. Enter them there.` });
+    return wanted;
+  }
+
+  async function apply(zone: RecordZone, step: PushStep, signal: AbortSignal) {
+    await db.transaction<PushTables, void>((tx) => keepPushed(tx, zone.id, step.owner, step.add, false));
+    try {
+      await provider.apply(zone, { owner: step.owner, mustBeAbsent: step.mustBeAbsent, add: [...step.add, ...step.kept].map(request), remove: step.remove.map(request) }, signal);
+    } catch (err) {
+      // It says that nothing was changed: what was about to be put there is not ours. Where nobody answered, it may be.
+      if (err instanceof UserError && err.kind !== "unreachable" && err.kind !== "badReply") await db.transaction<PushTables, void>((tx) => dropPushed(tx, zone.id, step.add));
+      throw err;
+    }
+    await db.transaction<PushTables, void>(async (tx) => {
+      await dropPushed(tx, zone.id, step.remove);
+      await keepPushed(tx, zone.id, step.owner, step.add, true);
+    });
+    log.info({ zone: zone.name, owner: step.owner, added: step.add.length, removed: step.remove.length, to: provider.kind }, "records were put where the zone is served");
+  }
+
+  const tell = (err: unknown) => log.error({ err }, "zones to be pushed could not be looked for");
+  const unsubscribe = [RECORDS_CHANGED, ZONE_DELETED].map((topic) => events.subscribe(topic, (zone) => void (zone === "" ? look() : announce(zone)).catch(tell)));
+  const worker = jobs.work(KIND, { concurrency: 4, leaseMs: LEASE_MS, backoff }, async ({ payload }, { signal }) => push((payload as { zone: string }).zone, signal));
+  void (async () => {
+    for (;;) {
+      await look().catch(tell);
+      await clock.sleep(lookMs, closed.signal);
+    }
+  })().catch(() => {});
+
+  return {
+    look,
+    async status(id) {
+      const [zone, state] = [await find(id), await pushState(tables, id)];
+      return { done: state !== undefined && zone !== undefined && state.pushed === zone.serial && state.problems.length === 0, problems: state?.problems ?? [] };
+    },
+    async close() {
+      closed.abort();
+      for (const end of unsubscribe) end();
+      await worker.stop();
+    },
+  };
+}
+
+const request = ({ name, type, content, priority, ttl }: { name: string; type: string; content: string; priority: number | null; ttl: number }) => ({ type, name: `${name}.`, content, ttl, ...(priority !== null && { priority }) });

@@ -1,0 +1,63 @@
+import { type Kysely, sql } from "kysely";
+import type { Migration } from "../../../store/index.ts";
+import type { ZoneTables } from "../../tables.ts";
+
+export interface PushTables extends ZoneTables {
+  /** How far a zone has come to the server that keeps it. */
+  dns_pushes: {
+    zone_id: string;
+    account_id: string;
+    /** The zone's: needed once it is gone. */
+    name: string;
+    /** Of the last push that was begun: a job goes on with it until it is done. */
+    tried_serial: number;
+    /** Of the last one that left nothing behind; null: none yet. */
+    pushed_serial: number | null;
+    /** JSON: PushProblem[]. */
+    problems: string;
+    changed_at: number;
+  };
+  /** What we have put there, or were about to. */
+  dns_pushed_records: {
+    zone_id: string;
+    name: string;
+    type: string;
+    digest: string;
+    owner: string;
+    content: string;
+    priority: number | null;
+    ttl: number;
+    /** 0: it may be there or not, for the attempt has not come back. */
+    applied: number;
+  };
+}
+
+export type PushExecutor = Kysely<PushTables>;
+
+export const pushMigration: Migration = {
+  name: "zones-004-pushes",
+  async up(db, types) {
+    const key = sql.raw(types.keyText);
+    await db.schema.createTable("dns_pushes")
+      .addColumn("zone_id", key, (column) => column.primaryKey())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("name", key, (column) => column.notNull())
+      .addColumn("tried_serial", "bigint", (column) => column.notNull())
+      .addColumn("pushed_serial", "bigint")
+      .addColumn("problems", "text", (column) => column.notNull())
+      .addColumn("changed_at", "bigint", (column) => column.notNull())
+      .execute();
+    await db.schema.createTable("dns_pushed_records")
+      .addColumn("zone_id", key, (column) => column.notNull())
+      .addColumn("name", key, (column) => column.notNull())
+      .addColumn("type", key, (column) => column.notNull())
+      .addColumn("digest", key, (column) => column.notNull())
+      .addColumn("owner", key, (column) => column.notNull())
+      .addColumn("content", "text", (column) => column.notNull())
+      .addColumn("priority", "integer")
+      .addColumn("ttl", "integer", (column) => column.notNull())
+      .addColumn("applied", "integer", (column) => column.notNull())
+      .addPrimaryKeyConstraint("dns_pushed_records_key", ["zone_id", "name", "type", "digest"])
+      .execute();
+  },
+};

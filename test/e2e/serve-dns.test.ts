@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo } from "node:net";
+import { describe, test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { knotd, startKnot } from "../../src/zones/dns/provider/knot.testing.ts";
+import { createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+import { spawnServe, temporaryFolder } from "../support/serve.ts";
+
+const run = promisify(execFile);
+const missing = (program: string) => spawnSync(program, ["-v"]).error !== undefined && process.env["REQUIRE_ALL"] !== "1" && `${program} is not installed`;
+
+async function newZone(api: Api, name: string): Promise<string> {
+  return (await api.ok("post", "/zones", { body: { name, account: { id: api.account }, type: "full" } })).id;
+}
+
+async function until(is: () => Promise<boolean>): Promise<void> {
+  for (let left = 300; !(await is().catch(() => false)); left--) {
+    assert.ok(left > 0, "it did not come about in 30 seconds");
+    await sleep(100);
+  }
+}
+
+for (const program of ["dig", "kdig"]) {
+  test(`${program} is answered by the server of a zone, over UDP and TCP, as soon as its mail is routed`, { skip: missing(program) }, async (t) => {
+    const server = await servePlatform(t);
+    const api = createApi(server, TOKEN);
+    const zone = await newZone(api, "routed.example");
+    const ask = async (...words: string[]) => (await run(program, ["@127.0.0.1", "-p", String(server.dns!.port), "+time=5", ...words])).stdout;
+    assert.match(await ask("routed.example", "MX"), /status: NOERROR[^]*SOA/);
+    await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
+    for (const over of ["+notcp", "+tcp"]) {
+      assert.deepEqual((await ask(over, "+short", "routed.example", "MX")).trim().split("\n").sort(), ["10 route1.reelpost.internal.", "20 route2.reelpost.internal.", "30 route3.reelpost.internal."]);
+      assert.equal((await ask(over, "+short", "routed.example", "TXT")).trim(), '"v=spf1 include:_spf.reelpost.internal ~all"');
+      assert.match(await ask(over, "+short", "reelpost._domainkey.routed.example", "TXT"), /^"v=DKIM1; h=sha256; k=rsa; p=\S+" "\S+"/);
+    }
+    assert.match(await ask("nothing.routed.example", "A"), /NXDOMAIN/);
+    assert.match(await ask("routed.example", "ANY"), /RFC8482/);
+    assert.match(await ask("elsewhere.example", "A"), /REFUSED/);
+    await api.ok("delete", `/zones/${zone}/email/routing/dns`, { body: {} });
+    assert.equal((await ask("+short", "routed.example", "MX")).trim(), "");
+    const { body } = await (async () => ({ body: await (await fetch(`${server.url}/metrics`)).text() }))();
+    assert.match(body, /reelpost_dns_answers_total\{over="tcp",rcode="NOERROR"\} [3-9]/);
+  });
+}
+
+/** In front of a server: connections go through while it is open. */
+async function gate(t: TestContext, port: number) {
+  const state = { open: false, turnedAway: 0, port: 0 };
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    if (!state.open) {
+      state.turnedAway++;
+      return void socket.destroy();
+    }
+    const behind = connect(port, "127.0.0.1");
+    behind.on("error", () => socket.destroy());
+    socket.pipe(behind).pipe(socket);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  state.port = (server.address() as AddressInfo).port;
+  t.after(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  return state;
+}
+
+describe("zones that Knot serves", { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" }, () => {
+  test("a change that was answered gets there, though Knot was away and the server was killed meanwhile", { skip: missing("dig") }, async (t) => {
+    const knot = await startKnot({ "routed.example": "", "taken.example": "@ MX 5 mail.theirs.example.\n" });
+    t.after(() => knot.stop());
+    const door = await gate(t, knot.port);
+    const dataDirectory = await temporaryFolder(t);
+    const env = { REELPOST_API_TOKEN: TOKEN, REELPOST_DNS_PROVIDER: "rfc2136", REELPOST_DNS_PROVIDER_SERVER: `127.0.0.1:${door.port}`, REELPOST_DNS_PROVIDER_KEY: `${knot.key.algorithm}:${knot.key.name}:${knot.key.secret.toString("base64")}` };
+    const first = await spawnServe(t, { dataDirectory, env });
+    const api = createApi(first.ready, TOKEN);
+    for (const name of ["routed.example", "taken.example"]) await api.ok("post", `/zones/${await newZone(api, name)}/email/routing/dns`, { body: {} });
+    await until(async () => door.turnedAway > 0);
+    first.child.kill("SIGKILL");
+    await first.exited;
+    door.open = true;
+    const second = await spawnServe(t, { dataDirectory, env });
+    const ask = async (name: string, type: string) => (await run("dig", ["@127.0.0.1", "-p", String(knot.port), "+short", "+tcp", name, type])).stdout.trim().split("\n").sort();
+    await until(async () => (await ask("routed.example", "MX")).length === 3);
+    await until(async () => (await ask("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"');
+    assert.match((await ask("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
+    // Somebody's mail goes elsewhere: their record stays, and alone.
+    assert.deepEqual(await ask("taken.example", "MX"), ["5 mail.theirs.example."]);
+    assert.equal((await second.stop()).code, 0);
+  });
+});

@@ -72,7 +72,7 @@ export function noticesConformance(engine: TestEngine): void {
         kind: "report", reportingMta: "mx.fwd.example", envelopeId: "E2", messageId: "<first@example.org>",
         recipients: [{ address: "info@here.example", original: "old@here.example", action: "failed", status: "5.4.6", diagnostic: "554 5.4.6 it goes round" }],
       });
-      assert.match(sink.mails[0]!.raw, /Arrival-Date: Mon, 05 Jan 2026|Arrival-Date: Mon, 5 Jan 2026/);
+      assert.match(sink.mails[0]!.raw, /Arrival-Date: Mon, 5 Jan 2026/);
       assert.match(sink.mails[0]!.raw, /the body/);
       clock.advance(HOUR);
     });

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { createPaths, pathId } from "./paths.ts";
+import { DAY, NOON } from "./returns.testing.ts";
+
+const options = { forwardDomain: "Fwd.Example", label: "rp-bounce", maxAgeDays: 21 };
+const paths = createPaths({ ...options, keys: ["new"] });
+const hex = fc.stringMatching(/^[0-9a-f]{32}$/);
+
+test("a path is read back in any case for as long as it lasts, with any of the keys", () => {
+  const rotated = createPaths({ ...options, keys: ["newest", "new"] });
+  fc.assert(fc.property(hex, fc.constantFrom("fwd.example", paths.hostOf("Shop.Example"), paths.hostOf("bücher.example")), fc.nat(20_000), fc.integer({ min: -1, max: 21 }), (id, host, day, later) => {
+    const now = day * DAY + 1;
+    const address = paths.make(pathId(id), host, now);
+    assert.ok(address.indexOf("@") <= 64);
+    for (const spelling of [address, address.toUpperCase()]) {
+      assert.ok(paths.has(spelling));
+      assert.deepEqual(rotated.read(spelling, now + later * DAY), { ok: true, id: pathId(id) });
+    }
+    assert.deepEqual(paths.read(address, now + 22 * DAY), { ok: false, why: "expired" });
+    assert.deepEqual(paths.read(address, now - 2 * DAY), { ok: false, why: "expired" });
+  }));
+});
+
+test("a path that differs in one letter is forged, or none", () => {
+  const address = paths.make(pathId("0123456789abcdef0123456789abcdef"), "fwd.example", NOON);
+  fc.assert(fc.property(fc.nat(address.indexOf("@") - 1), fc.stringMatching(/^[a-z0-9-]$/), (place, letter) => {
+    if (address[place] === letter) return;
+    const read = paths.read(address.slice(0, place) + letter + address.slice(place + 1), NOON);
+    assert.ok(!read.ok && read.why !== "expired");
+  }));
+  assert.deepEqual(createPaths({ ...options, keys: ["other"] }).read(address, NOON), { ok: false, why: "forged" });
+  assert.deepEqual(paths.read(address.replace("fwd.example", "rp-bounce.fwd.example"), NOON), { ok: false, why: "forged" });
+});
+
+test("no address whatever throws, and no other one has the form", () => {
+  fc.assert(fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.string().map((local) => `rp-${local}@fwd.example`)), (address) => {
+    assert.equal(paths.has(address), false);
+    assert.equal(paths.read(address, NOON).ok, false);
+    paths.isAbuseDesk(address);
+  }));
+  assert.ok(paths.isAbuseDesk("Abuse@rp-bounce.shop.example"));
+  for (const address of ["abuse@shop.example", "abuse@fwd.example", "postmaster@rp-bounce.shop.example", "abuse@rp-bounce"]) assert.ok(!paths.isAbuseDesk(address), address);
+});

@@ -1,81 +1,57 @@
+import type { SMTPServerSession } from "smtp-server";
 import { SMTPConnection } from "smtp-server/lib/smtp-connection";
-import { SMTPStream } from "smtp-server/lib/smtp-stream";
-import type { SMTPServerDataStream } from "smtp-server";
-import { createDataReader, hasStrayLineEnd, type DataReader } from "../../protocol/smtp/index.ts";
+import type { SMTPStream } from "smtp-server/lib/smtp-stream";
+import { noWishes, readMailParameters, readRecipientParameters, type Asked, type Extensions } from "./parameters.ts";
+import type { Occupant, Place } from "./room.ts";
+import { StrictStream } from "./strict-stream.ts";
 
 /**
- * smtp-server's connection with three things of ours under its hood: the DATA reader that insists on CRLF and drops what exceeds the
- * size limit, a bound on how long a command or a message may take to arrive, and a greeting without the fixed 100 ms wait.
+ * smtp-server's connection with things of ours under its hood: the strict parser, bounds on how long a command or a message may take to
+ * arrive and on how much a client may get wrong, answers that must be waited for, the parameters of MAIL and RCPT, and a greeting without
+ * the fixed 100 ms wait.
  */
-
-/** The message as it arrives. */
-export interface IncomingData extends SMTPServerDataStream {
-  /** Set when the message holds a CR or LF that stands alone; its content is dropped from there on. */
-  stray?: "CR" | "LF";
-}
 
 export interface ConnectionLimits {
   /** Milliseconds for a client to complete its next command. RFC 5321 4.5.3.2.7: at least 5 minutes. */
   commandMs: number;
   /** Milliseconds for the whole of a message to arrive. */
   dataMs: number;
+  /** Milliseconds for a TLS handshake. */
+  handshakeMs: number;
+  /** Milliseconds for a client to say who it is, where it must. */
+  authMs?: number;
+  /** Commands that may fail before the session ends, until a message is accepted. */
+  errors: number;
+  /** Commands that may fail before each further one has to wait, and for how many milliseconds. */
+  patience: number;
+  tarpitMs: number;
+  /** Commands without an accepted message; each beyond counts as failed. */
+  commands: number;
 }
 
-class StrictStream extends SMTPStream {
-  #reader: DataReader | undefined;
-  #data: IncomingData | undefined;
-  #dropped = false;
-  readonly #onStrayCommand: () => void;
-
-  constructor(options: { maxCommandLength?: number | undefined; onStrayCommand: () => void }) {
-    super({ maxCommandLength: options.maxCommandLength });
-    this.#onStrayCommand = options.onStrayCommand;
-  }
-
-  override startDataMode(maxBytes?: number | string | null): IncomingData {
-    this.#reader = createDataReader();
-    this.#dropped = false;
-    return (this.#data = super.startDataMode(maxBytes));
-  }
-
-  override _write(chunk: Buffer, encoding: BufferEncoding | "buffer", next: (err?: Error | null) => void): void {
-    // Before any line of the piece is obeyed. In data mode the reader below has its own eye on line ends.
-    if (!this.isClosed && !this._dataMode && hasStrayLineEnd(this._remainder + chunk.toString("latin1"))) {
-      this.#onStrayCommand();
-      return next();
-    }
-    super._write(chunk, encoding, next);
-  }
-
-  override _feedDataStream(chunk: Buffer, done: (err?: Error | null) => void): void {
-    const data = this.#data!;
-    const { content, rest } = this.#reader!.push(chunk);
-    if (this.#reader!.stray !== undefined) data.stray = this.#reader!.stray;
-    this._countDataBytes(content.length);
-    this.#dropped ||= data.stray !== undefined || data.sizeExceeded;
-    const wanted = !this.#dropped && content.length > 0 && data.writable;
-    if (rest !== undefined) this._endDataMode(wanted ? content : false, rest, done);
-    else if (!wanted || data.write(content)) done();
-    else onceReady(data, done);
-  }
+export interface StrictSession extends SMTPServerSession {
+  asked?: Asked;
 }
 
-/** A stream that its reader destroyed never drains. */
-function onceReady(data: IncomingData, done: () => void) {
-  const ready = () => {
-    data.off("drain", ready).off("close", ready);
-    done();
-  };
-  data.once("drain", ready).once("close", ready);
-}
+/** RFC 2920 3.1: a client waits for the answer to these. Whoever does not is no mail server, or speaks through somebody who does not know it. */
+const AWAITED = /^(?:EHLO|HELO|DATA)\b/i;
 
-export class StrictConnection extends SMTPConnection {
+export class StrictConnection extends SMTPConnection implements Occupant {
   #deadline: NodeJS.Timeout | undefined;
-  #limits: ConnectionLimits;
+  #authDeadline: NodeJS.Timeout | undefined;
+  #held: NodeJS.Timeout | undefined;
+  #errors = 0;
+  #commands = 0;
+  /** A message was announced and not answered yet. */
+  #message = false;
+  readonly #limits: ConnectionLimits;
+  readonly #place: Place;
 
-  constructor(server: SMTPConnection["_server"], socket: SMTPConnection["_socket"], options: ConstructorParameters<typeof SMTPConnection>[2], limits: ConnectionLimits) {
+  constructor(server: SMTPConnection["_server"], socket: SMTPConnection["_socket"], options: ConstructorParameters<typeof SMTPConnection>[2], limits: ConnectionLimits, place: Place) {
     super(server, socket, options);
     this.#limits = limits;
+    this.#place = place;
+    place.occupant = this;
   }
 
   /** Whether a message is on its way in or being handled. */
@@ -83,11 +59,23 @@ export class StrictConnection extends SMTPConnection {
     return Boolean(this._dataStream) || this._handlerPending;
   }
 
+  get resting(): boolean {
+    const arriving = this._parser !== false && this._parser._dataMode;
+    return !this._handlerPending && !this._upgrading && (!this._dataStream || arriving);
+  }
+
+  evict(): void {
+    this.send(421, "4.3.2 Error: this server is busy and you were idle, closing connection");
+    this._socket.destroySoon();
+  }
+
   override init(): void {
     this._setListeners(() => {
-      const { maxClients } = this._server.options;
-      if (maxClients && this._server.connections.size > maxClients) return this.send(421, `${this.name} Too many connections, try again later`, false);
       this.#expect(this.#limits.commandMs);
+      const { authMs } = this.#limits;
+      if (authMs !== undefined) {
+        this.#authDeadline = setTimeout(() => this.#tooLate(), authMs).unref();
+      }
       this.connectionReady();
     });
   }
@@ -95,47 +83,122 @@ export class StrictConnection extends SMTPConnection {
   override _createParser(): SMTPStream {
     const parser = new StrictStream({
       maxCommandLength: this._server.options.maxCommandLength,
-      onStrayCommand: () => {
-        this.send(500, "5.5.2 Error: commands end in CR LF, a bare CR or LF was received");
-        this.close();
+      on: {
+        strayCommand: () => this.#hangUp(500, "5.5.2 Error: commands end in CR LF, a bare CR or LF was received"),
+        progress: () => this.#place.active(),
       },
     });
-    parser.oncommand = (command, next) => this._onCommand(command, next);
-    parser.on("error", (err) => this.send(421, `Error: ${err.message}`));
+    parser.oncommand = (command, next) => {
+      parser.obeyed(command);
+      this._onCommand(command, next);
+    };
+    parser.on("error", (err) => this.#hangUp(500, `5.5.2 Error: ${err.message.toLowerCase()}`));
     return parser;
   }
 
   override _onClose(): void {
-    clearTimeout(this.#deadline);
+    for (const timer of [this.#deadline, this.#authDeadline, this.#held]) clearTimeout(timer);
+    this.#place.leave();
     super._onClose();
   }
 
-  override _onCommand(command: Buffer, next?: () => void): void {
+  override _onCommand(command: Buffer, next: () => void = () => {}): void {
+    const { errors, patience, tarpitMs } = this.#limits;
+    this.#place.active();
+    this.#commands++;
+    if (this.#errors >= errors) return this.send(421, "4.7.0 Error: too many errors, closing connection");
+    if (this.#errors < patience) return this.#obey(command, next);
+    clearTimeout(this.#deadline);
+    this.#held = setTimeout(() => this.#obey(command, next), tarpitMs).unref();
+  }
+
+  #obey(command: Buffer, next: () => void) {
+    // While the command was held up.
+    if (this._closing || this._closed || this._parser === false) return next();
     this.#expect(this.#limits.commandMs);
+    if (AWAITED.test(command.toString("latin1", 0, 8)) && this.#notAwaited) {
+      this.#hangUp(554, "5.5.0 Error: SMTP protocol synchronization, wait for the answer to this command");
+      return next();
+    }
     super._onCommand(command, next);
+  }
+
+  get #notAwaited(): boolean {
+    return !this._upgrading && this._nextHandler === false && this._parser instanceof StrictStream && this._parser.unread > 0;
+  }
+
+  override handler_MAIL(command: Buffer, next: () => void): void {
+    const read = readMailParameters(command, this.#extensions);
+    if (!read.ok) {
+      this.send(read.reply.code, `${read.reply.enhanced} ${read.reply.text}`);
+      return next();
+    }
+    if (!this.session.envelope.mailFrom) (this.session as StrictSession).asked = { ...noWishes(), mail: read.asked };
+    super.handler_MAIL(command, next);
+  }
+
+  override handler_RCPT(command: Buffer, next: () => void): void {
+    const read = readRecipientParameters(command, this.#extensions, this.session.envelope.smtpUtf8 === true);
+    if (!read.ok) {
+      this.send(read.reply.code, `${read.reply.enhanced} ${read.reply.text}`);
+      return next();
+    }
+    const path = this._parseAddressCommand("rcpt to", command);
+    if (path !== false) (this.session as StrictSession).asked?.to.set(path.address.toLowerCase(), read.asked);
+    super.handler_RCPT(command, next);
+  }
+
+  get #extensions(): Extensions {
+    const { hideDSN, hideSMTPUTF8 } = this._server.options;
+    return { dsn: hideDSN !== true, utf8: hideSMTPUTF8 !== true, auth: this._isSupported("AUTH") };
   }
 
   override handler_DATA(command: Buffer, next: () => void): void {
     super.handler_DATA(command, next);
     if (this._dataStream) {
+      this.#message = true;
       this.#expect(this.#limits.dataMs);
       // Once the message is in, the time is ours.
       this._dataStream.once("finish", () => clearTimeout(this.#deadline));
     }
   }
 
+  override upgrade(callback: () => void, secureCallback?: () => void): void {
+    super.upgrade(callback, secureCallback);
+    this.#expect(this.#limits.handshakeMs);
+  }
+
   /** A reply of ours may begin with its own enhanced code (RFC 2034); then no other is put in front. */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
     const own = typeof data === "string" && /^[245]\.\d{1,3}\.\d{1,3} /.test(data);
+    this.#account(code);
     super.send(code, data, own ? false : context);
     // The answer to a message: the next command may take its time again.
     if (!this._closing && !this._dataStream) this.#expect(this.#limits.commandMs);
   }
 
+  /** What becomes of a message says nothing about how well the client speaks. */
+  #account(code: number) {
+    if (this.#message) {
+      this.#message = false;
+      if (code >= 300) return;
+      this.#errors = 0;
+      this.#commands = 0;
+    } else if (code >= 500 || this.#commands > this.#limits.commands) this.#errors++;
+  }
+
+  #hangUp(code: number, text: string) {
+    this.send(code, text);
+    this.close();
+  }
+
+  #tooLate() {
+    if (!this.session.user) this.send(421, "4.4.2 Error: authentication took too long, closing connection");
+  }
+
   #expect(ms: number) {
     clearTimeout(this.#deadline);
     if (this._closing || this._closed) return;
-    this.#deadline = setTimeout(() => this.send(421, "4.4.2 Error: too slow, closing connection"), ms);
-    this.#deadline.unref();
+    this.#deadline = setTimeout(() => this.send(421, "4.4.2 Error: too slow, closing connection"), ms).unref();
   }
 }

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { once } from "node:events";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, createSecureContext } from "node:tls";
 import { setImmediate as tick } from "node:timers/promises";
 import { createTransport } from "nodemailer";
 import tlsOptions from "smtp-server/lib/tls-options";
 import { clock, ids, log, newSpool, rawClient, upToData } from "../mail.testing.ts";
+import type { TlsSource } from "../../kernel/tls-source.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { Envelope, Settled } from "../messages/types.ts";
 import { createSmtpListener, type SmtpLimits } from "./listener.ts";
@@ -16,7 +17,7 @@ interface Taken {
   raw: string;
 }
 
-async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; tls?: { key: string; cert: string }; settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]> } = {}) {
+async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; tls?: Pick<TlsSource, "context">; settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]> } = {}) {
   const taken: Taken[] = [];
   const room = await newSpool();
   let spooled = 0;
@@ -58,7 +59,7 @@ test("EHLO announces what is kept, and nothing that is not", async (t) => {
   const client = await rawClient(port);
   assert.equal(await client.reply(), "220 mx.test ESMTP");
   assert.deepEqual((await client.say("EHLO client.example\r\n")).split("\r\n"), [
-    "250-mx.test greets [127.0.0.1]", "250-PIPELINING", "250-8BITMIME", "250-SMTPUTF8", "250-ENHANCEDSTATUSCODES", "250 SIZE 26214400",
+    "250-mx.test greets [127.0.0.1]", "250-PIPELINING", "250-8BITMIME", "250-SMTPUTF8", "250-ENHANCEDSTATUSCODES", "250-DSN", "250 SIZE 26214400",
   ]);
   for (const command of ["STARTTLS", "AUTH PLAIN AGEAYg==", "WIZ", "XCLIENT NAME=x", "BDAT 1 LAST"]) assert.match(await client.say(`${command}\r\n`), /^5\d\d 5\./, command);
   assert.match(await client.say("VRFY b\r\n"), /^252 2\./);
@@ -284,7 +285,8 @@ test("addresses in any script arrive: local parts as UTF-8, domains as A-labels"
 
 test("STARTTLS with a certificate: what was sent in the clear behind it is dropped, the same rules hold inside", async (t) => {
   const { key, cert } = tlsOptions({}) as { key: string; cert: string };
-  const { port, taken } = await listen(t, { tls: { key, cert } });
+  const context = createSecureContext({ key, cert });
+  const { port, taken } = await listen(t, { tls: { context: () => context } });
   const client = createTransport({ host: "127.0.0.1", port, name: "client.example", requireTLS: true, tls: { rejectUnauthorized: false } });
   await client.sendMail({ envelope: { from: "a@sender.example", to: "b@here.example" }, raw: "A: 1\r\n\r\nbody\r\n" });
   client.close();

@@ -1,19 +1,26 @@
 import { hostname } from "node:os";
-import type { AddressInfo } from "node:net";
-import { SMTPServer, type SMTPServerOptions } from "smtp-server";
-import { messageOf, type Clock, type Ids, type Log } from "../../kernel/index.ts";
-import { mailErrors } from "../errors.ts";
+import type { SMTPServerSession } from "smtp-server";
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { TlsSource } from "../../kernel/tls-source.ts";
+import { receivedField } from "../../protocol/smtp/index.ts";
+import { refusalOf, replyOf } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
 import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
-import { StrictConnection, type ConnectionLimits, type IncomingData } from "./connection.ts";
-import { answerWith, createSession } from "./session.ts";
+import { foldReplies } from "./fold.ts";
+import { createInspection } from "./inspect.ts";
+import { networkOf } from "./network.ts";
+import { createRate } from "./rate.ts";
+import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
+import { answerWith, createSession, envelopeOf, protocolOf, wireAddress } from "./session.ts";
+import type { IncomingData } from "./strict-stream.ts";
+import type { BlockLists, CheckRecipient, ContentFilter, OnRefused } from "./types.ts";
 
 export interface SmtpListenerOptions {
   host: string;
   /** 0 takes any free port. */
   port: number;
   /** A socket that listens already; goes before the address. */
-  fd?: number;
+  fd?: number | undefined;
   /** Our name in the greeting and in Received fields. Default: the machine's. */
   name?: string;
   /** Resolves when the message is safe or refused, for every recipient; only then the client gets its answer. */
@@ -22,107 +29,101 @@ export interface SmtpListenerOptions {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   log: Log;
-  /** Told of messages that were refused while they came in: too large, line ends that are none, headers without end. */
-  onRefused?: (envelope: Envelope, reply: SmtpReply) => void;
+  /** Told of what was refused before anybody received it. */
+  onRefused?: OnRefused;
   limits?: Partial<SmtpLimits>;
-  /** PEM. Without it STARTTLS is not offered: clients refuse certificates they cannot trace, and would not deliver at all. */
-  tls?: { key: string | Buffer; cert: string | Buffer };
+  /** Without it STARTTLS is not offered. */
+  tls?: Pick<TlsSource, "context"> | undefined;
+  /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
+  proxies?: readonly string[];
+  /** Without it every recipient may come, and is refused after the message. */
+  checkRecipient?: CheckRecipient;
+  blockLists?: BlockLists | undefined;
+  filter?: ContentFilter | undefined;
 }
 
-export interface SmtpLimits extends ConnectionLimits {
+export interface SmtpLimits extends ServerLimits {
   /** Octets; announced as SIZE (RFC 1870). Default 26214400. */
   messageBytes: number;
   /** Recipients of one message; RFC 5321 4.5.3.1.8 wants 100. */
   recipients: number;
-  connections: number;
-  /** Milliseconds that close() waits for messages under way. */
-  closeMs: number;
+  /** Messages from one IPv4 address or IPv6 /64; 0: no limit. */
+  messagesPerMinute: number;
 }
 
-export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
-  messageBytes: MAX_MESSAGE_BYTES, recipients: 100, connections: 500, commandMs: 5 * 60_000, dataMs: 15 * 60_000, closeMs: 10_000,
+export const DEFAULT_SERVER_LIMITS: ServerLimits = {
+  connections: 500, connectionsPerNetwork: 500, restMs: 10_000, commandMs: 5 * 60_000, dataMs: 15 * 60_000, handshakeMs: 30_000, proxyMs: 10_000, closeMs: 10_000,
+  errors: 20, patience: 5, tarpitMs: 1000, commands: 1000,
 };
 
-export interface SmtpListener {
-  readonly host: string;
-  readonly port: number;
-  /** Takes no more connections, lets messages under way get their answer, then hangs up. */
-  close(): Promise<void>;
-}
+export const DEFAULT_SMTP_LIMITS: SmtpLimits = { ...DEFAULT_SERVER_LIMITS, messageBytes: MAX_MESSAGE_BYTES, recipients: 100, messagesPerMinute: 0 };
 
-/** Listens for mail. Rejects with UserError when the port cannot be had. */
+/** Listens for mail. Rejects with UserError when the port cannot be had, or a range of `proxies` is none. */
 export async function createSmtpListener(options: SmtpListenerOptions): Promise<SmtpListener> {
-  const { host, port, fd, name = hostname(), log, tls } = options;
+  const { name = hostname(), receive, spool, clock, ids, log, onRefused, checkRecipient, blockLists, filter } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const session = createSession({ ...options, name, messageBytes: limits.messageBytes });
-  let closing = false;
+  const rate = createRate({ most: limits.messagesPerMinute, perMs: 60_000, clock });
+  const inspect = createInspection({ filter, log });
+  const listed = new WeakMap<SMTPServerSession, Promise<SmtpReply | undefined>>();
 
-  const server = new StrictServer(limits, {
-    name,
-    heloResponse: "%s greets %s",
-    size: limits.messageBytes,
-    maxClients: limits.connections,
-    maxRecipients: limits.recipients,
-    socketTimeout: limits.commandMs,
-    closeTimeout: limits.closeMs,
-    disableReverseLookup: true,
-    hideENHANCEDSTATUSCODES: false,
-    // No submission here, and none of smtp-server's jokes.
-    disabledCommands: ["AUTH", "WIZ", "SHELL", "KILL", ...(tls === undefined ? ["STARTTLS"] : [])],
-    authOptional: true,
-    logger: false,
-    ...tls,
-    onData(data, facts, done) {
-      void session(data as IncomingData, facts).then((reply) => {
-        answerWith(reply, done);
-        if (closing) setImmediate(hangUpIdle);
-      });
+  const session = createSession({
+    messageBytes: limits.messageBytes, spool, log, onRefused,
+    begin({ envelope: { helo, ip, tls, to }, session }) {
+      const id = ids.hex();
+      const [recipient, ...others] = to;
+      return { id, prefix: receivedField({ helo, ip, by: name, protocol: protocolOf(session), id, tls, recipient: others.length === 0 ? recipient : undefined, at: new Date(clock.now()) }) };
+    },
+    async take(source, { envelope }) {
+      const { refused, source: inspected } = await inspect(envelope, source);
+      if (refused === undefined) return foldReplies(await receive(envelope, inspected));
+      await source.discard();
+      onRefused?.(envelope, refused, "data");
+      return refused;
     },
   });
-  // A client that drops the line is an everyday event.
-  server.on("error", (err: Error) => log.debug({ err }, "smtp: connection failed"));
 
-  function hangUpIdle() {
-    for (const connection of server.connections) {
-      if (!(connection as StrictConnection).busy) connection.send(421, "4.3.2 Server shutting down");
-    }
+  function checkRate({ remoteAddress }: SMTPServerSession): SmtpReply | undefined {
+    return rate.take(networkOf(remoteAddress)) ? undefined : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
 
-  await new Promise<void>((resolve, reject) => {
-    const failed = (err: NodeJS.ErrnoException) =>
-      reject(err.code === "EADDRINUSE" ? mailErrors.portBusy({ host, port }, { cause: err }) : mailErrors.listenFailed({ host, port, reason: messageOf(err) }, { cause: err }));
-    server.server.once("error", failed);
-    server.listen(fd === undefined ? { host, port } : { fd }, () => {
-      server.server.off("error", failed);
-      resolve();
-    });
+  /** Postmaster hears everybody out (RFC 5321 4.5.1), above all those who are on a list by mistake. */
+  async function refusalOfRecipient(rcpt: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
+    const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(session);
+    return onList ?? (await checkRecipient?.(rcpt, envelopeOf(session)));
+  }
+
+  /** Ends a command with its refusal, or lets it go on. */
+  function answer(refusal: SmtpReply | undefined, envelope: Envelope, stage: "mail" | "rcpt", done: (err?: Error | null) => void) {
+    if (refusal === undefined) return done();
+    onRefused?.(envelope, refusal, stage);
+    answerWith(refusal, done);
+  }
+
+  return startSmtpServer({
+    ...options, name, limits,
+    smtp: {
+      size: limits.messageBytes,
+      maxRecipients: limits.recipients,
+      hideDSN: false,
+      // No submission here.
+      disabledCommands: ["AUTH"],
+      authOptional: true,
+      onConnect(session, done) {
+        // Looked up while the client introduces itself; asked for at its first recipient.
+        if (blockLists !== undefined) listed.set(session, blockLists.find(session.remoteAddress));
+        done();
+      },
+      onMailFrom({ address }, session, done) {
+        answer(checkRate(session), { ...envelopeOf(session), from: wireAddress(address) }, "mail", done);
+      },
+      onRcptTo({ address }, session, done) {
+        const rcpt = wireAddress(address);
+        void refusalOfRecipient(rcpt, session).catch((err: unknown) => {
+          log.error({ err, rcpt }, "smtp: a recipient could not be checked");
+          return replyOf(refusalOf(err));
+        }).then((refusal) => answer(refusal, { ...envelopeOf(session), to: [rcpt] }, "rcpt", done));
+      },
+      onData: (data, facts, done) => void session(data as IncomingData, facts).then((reply) => answerWith(reply, done)),
+    },
   });
-
-  let closed: Promise<void> | undefined;
-  return {
-    host,
-    port: (server.server.address() as AddressInfo).port,
-    close: () =>
-      (closed ??= new Promise<void>((resolve) => {
-        closing = true;
-        server.close(resolve);
-        hangUpIdle();
-      })),
-  };
-}
-
-class StrictServer extends SMTPServer {
-  readonly #limits: ConnectionLimits;
-
-  constructor(limits: ConnectionLimits, options: SMTPServerOptions) {
-    super(options);
-    this.#limits = limits;
-  }
-
-  override connect(...[socket, options]: Parameters<SMTPServer["connect"]>): void {
-    const connection = new StrictConnection(this, socket, options, this.#limits);
-    this.connections.add(connection);
-    connection.on("error", (err: Error) => this._onError(err));
-    connection.init();
-  }
 }

@@ -1,34 +1,37 @@
 import type { SMTPServerSession } from "smtp-server";
-import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import { UserError, type Log } from "../../kernel/index.ts";
 import { canonicalDomain } from "../../protocol/rfc5322/index.ts";
-import { receivedField } from "../../protocol/smtp/index.ts";
 import { mailErrors, mebibytes, refusalOf, replyOf } from "../errors.ts";
 import type { Spool } from "../messages/spool.ts";
-import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
-import type { IncomingData } from "./connection.ts";
-import { foldReplies } from "./fold.ts";
+import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import type { StrictSession } from "./connection.ts";
+import { dsnRequest } from "./parameters.ts";
+import type { IncomingData } from "./strict-stream.ts";
+import type { OnRefused } from "./types.ts";
+
+export interface Transaction {
+  envelope: Envelope;
+  session: SMTPServerSession;
+}
 
 interface Options {
-  name: string;
   /** For the text of a refusal. */
   messageBytes: number;
-  receive: (envelope: Envelope, source: MailSource) => Promise<Settled[]>;
+  /** Id of a message, and what goes on top of it. */
+  begin(transaction: Transaction): { id: string; prefix: string };
+  /** The answer to a message that is whole. The source is theirs from here on. A rejection with a UserError that has an SMTP answer is that answer. */
+  take(source: MailSource, transaction: Transaction): Promise<SmtpReply>;
   spool: Spool;
-  clock: Pick<Clock, "now">;
-  ids: Pick<Ids, "hex">;
   log: Log;
-  /** Told of messages that were refused before anybody received them. */
-  onRefused?: (envelope: Envelope, reply: SmtpReply) => void;
+  /** Told of messages that were refused before anybody had them. */
+  onRefused?: OnRefused | undefined;
 }
 
 /** One message of an SMTP session, from DATA to the answer. Never rejects. */
-export function createSession({ name, messageBytes, receive, spool, clock, ids, log, onRefused }: Options) {
-  async function collect(data: IncomingData, envelope: Envelope, protocol: string): Promise<MailSource> {
-    const id = ids.hex();
-    const [recipient, ...others] = envelope.to;
-    const prefix = receivedField({ helo: envelope.helo, ip: envelope.ip, by: name, protocol, id, recipient: others.length === 0 ? recipient : undefined, at: new Date(clock.now()) });
+export function createSession({ messageBytes, begin, take, spool, log, onRefused }: Options) {
+  async function collect(data: IncomingData, transaction: Transaction): Promise<MailSource> {
     // The rest of a message that is refused halfway must still be read: the answer belongs after its end.
-    const source = await spool.collect(data.iterator({ destroyOnReturn: false }), { id, prefix });
+    const source = await spool.collect(data.iterator({ destroyOnReturn: false }), begin(transaction));
     const refusal = refusalFor(data, messageBytes);
     if (refusal === undefined) return source;
     await source.discard();
@@ -38,14 +41,14 @@ export function createSession({ name, messageBytes, receive, spool, clock, ids, 
   return async (data: IncomingData, session: SMTPServerSession): Promise<SmtpReply> => {
     const envelope = envelopeOf(session);
     try {
-      const source = await collect(data, envelope, protocolOf(session));
-      return foldReplies(await receive(envelope, source));
+      const transaction = { envelope, session };
+      return await take(await collect(data, transaction), transaction);
     } catch (err) {
       if (data.errored === null && !(err instanceof UserError)) log.error({ err, ip: envelope.ip }, "smtp: a message could not be taken");
       await readToEnd(data);
       const reply = replyOf(refusalFor(data, messageBytes) ?? refusalOf(err));
       log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: a message was refused");
-      onRefused?.(envelope, reply);
+      onRefused?.(envelope, reply, "data");
       return reply;
     }
   };
@@ -64,9 +67,12 @@ function readToEnd(data: IncomingData): Promise<void> {
   });
 }
 
-function envelopeOf(session: SMTPServerSession): Envelope {
+/** What the session has said so far. */
+export function envelopeOf(session: SMTPServerSession): Envelope {
   const { mailFrom, rcptTo, smtpUtf8 = false } = session.envelope;
   const tls = session.tlsOptions ? `${session.tlsOptions.version} ${session.tlsOptions.name}` : undefined;
+  const { asked } = session as StrictSession;
+  const dsn = asked && dsnRequest(asked, rcptTo.map(({ address }) => address), wireAddress);
   return {
     from: mailFrom ? wireAddress(mailFrom.address) : "",
     to: rcptTo.map(({ address }) => wireAddress(address)),
@@ -74,17 +80,18 @@ function envelopeOf(session: SMTPServerSession): Envelope {
     ip: session.remoteAddress,
     ...(tls === undefined ? {} : { tls }),
     smtputf8: smtpUtf8,
+    ...(dsn === undefined ? {} : { dsn }),
   };
 }
 
 /** smtp-server shows internationalised domains in Unicode; on the wire and in rules they are A-labels. */
-function wireAddress(address: string): string {
+export function wireAddress(address: string): string {
   const at = address.lastIndexOf("@");
   return at === -1 ? address : `${address.slice(0, at)}@${canonicalDomain(address.slice(at + 1)) ?? address.slice(at + 1)}`;
 }
 
 /** RFC 3848, RFC 6531 4.3. */
-function protocolOf(session: SMTPServerSession): string {
+export function protocolOf(session: SMTPServerSession): string {
   return session.envelope.smtpUtf8 ? `UTF8SMTP${session.secure ? "S" : ""}` : session.transmissionType;
 }
 

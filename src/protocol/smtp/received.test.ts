@@ -12,6 +12,7 @@ test("a Received field names both ends, the protocol, the id and the time", () =
   );
   assert.match(receivedField({ ...facts, ip: "2001:db8::1", helo: "" }), /^Received: from unknown \(\[IPv6:2001:db8::1\]\)/);
   assert.doesNotMatch(receivedField(facts), /for </);
+  assert.match(receivedField({ ...facts, tls: "TLSv1.3 TLS_AES_256_GCM_SHA384" }), /id 0123\r\n\t\(TLSv1\.3 TLS_AES_256_GCM_SHA384\);/);
 });
 
 test("no HELO name and no recipient can break out of the field", () => {

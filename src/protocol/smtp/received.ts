@@ -7,15 +7,18 @@ export interface ReceivedFacts {
   /** "ESMTP", "ESMTPS", "UTF8SMTP" ... (RFC 3848, RFC 6531). */
   protocol: string;
   id: string;
+  /** "TLSv1.3 TLS_AES_256_GCM_SHA384", where there is any. */
+  tls?: string | undefined;
   /** Named only where there is one recipient: the others' addresses are nobody's business. */
   recipient?: string;
   at: Date;
 }
 
 /** The field with its line end, folded. */
-export function receivedField({ helo, ip, by, protocol, id, recipient, at }: ReceivedFacts): string {
+export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }: ReceivedFacts): string {
   const forClause = recipient === undefined ? "" : `\r\n\tfor <${harmless(recipient)}>`;
-  return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
+  const tlsComment = tls === undefined ? "" : `\r\n\t(${tls.split(" ").map(harmless).join(" ")})`;
+  return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${tlsComment}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
 }
 
 /** The client chose these words: nothing in them may end the clause, open a comment or begin a line. */

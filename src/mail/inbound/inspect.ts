@@ -1,0 +1,35 @@
+import { messageOf, type Log } from "../../kernel/index.ts";
+import { fieldRanges } from "../../protocol/rfc5322/index.ts";
+import { formatField, withHeader } from "../messages/rewrite.ts";
+import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import type { ContentFilter } from "./types.ts";
+
+/** Asks the filter about a message. One that fails is no reason to refuse mail: the message passes, and the log says so. */
+export function createInspection({ filter, log }: { filter: ContentFilter | undefined; log: Log }) {
+  return async (envelope: Envelope, source: MailSource): Promise<{ source: MailSource; refused?: SmtpReply }> => {
+    if (filter === undefined) return { source };
+    try {
+      const verdict = await filter.check(envelope, source);
+      if (verdict.action === "refuse") {
+        log.info({ message: source.id, ip: envelope.ip, from: envelope.from, reply: verdict.reply }, "smtp: a message was refused for its content");
+        return { source, refused: verdict.reply };
+      }
+      return { source: verdict.action === "tag" ? withTags(source, verdict.fields) : source };
+    } catch (err) {
+      log.warn({ message: source.id, reason: messageOf(err) }, "smtp: the content filter did not answer; the message passes");
+      return { source };
+    }
+  };
+}
+
+/** The message with these fields on top, and without any of the same names that came with it: nobody else speaks for our filter. */
+function withTags(source: MailSource, fields: { name: string; value: string }[]): MailSource {
+  const names = new Set(fields.map(({ name }) => name.toLowerCase()));
+  const kept: Uint8Array[] = fields.map(({ name, value }) => Buffer.from(formatField(name, value)));
+  for (const [start, end] of fieldRanges(source.headerBlock)) {
+    const field = source.headerBlock.subarray(start, end);
+    const [, name = ""] = /^([^:\s]+)[ \t]*:/.exec(Buffer.from(field.buffer, field.byteOffset, Math.min(field.length, 200)).toString("latin1")) ?? [];
+    if (!names.has(name.toLowerCase())) kept.push(field);
+  }
+  return withHeader(source, Buffer.concat(kept));
+}

@@ -1,0 +1,34 @@
+import type { Socket } from "node:net";
+import { readProxyHeader } from "./proxy-header.ts";
+
+/** Takes the PROXY header off the beginning of a connection; what follows it stays in the socket. Calls `done` once. The socket is destroyed when it failed. */
+export function readProxied(socket: Socket, withinMs: number, done: (err?: Error, client?: { ip: string; port: number }) => void): void {
+  let bytes = Buffer.alloc(0);
+  const timer = setTimeout(() => finish(new Error("it did not come in time")), withinMs).unref();
+
+  function finish(err?: Error, client?: { ip: string; port: number }) {
+    clearTimeout(timer);
+    socket.off("readable", read).off("end", gone).off("close", gone);
+    if (err !== undefined) socket.on("error", () => {}).destroy();
+    socket.off("error", finish);
+    done(err, client);
+  }
+
+  function gone() {
+    finish(new Error("the connection ended before it"));
+  }
+
+  function read() {
+    for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
+      bytes = Buffer.concat([bytes, chunk]);
+      const header = readProxyHeader(bytes);
+      if (header.state === "short") continue;
+      if (header.state === "bad") return finish(new Error(header.why));
+      const rest = bytes.subarray(header.length);
+      if (rest.length > 0) socket.unshift(rest);
+      return finish(undefined, header.client);
+    }
+  }
+
+  socket.on("readable", read).on("end", gone).on("close", gone).on("error", finish);
+}

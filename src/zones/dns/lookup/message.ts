@@ -36,7 +36,7 @@ export interface WireAnswer {
 
 /** A name as it is asked for: A-labels in lower case, no dot at the end. Throws ENOTFOUND for what is no name: nobody has records for it. */
 export function nameToAsk(text: string): string {
-  const labels = text.replace(/\.$/, "").split(".").map((label) => (/^[\x21-\x7e]*$/.test(label) ? label.toLowerCase() : domainToASCII(label)));
+  const labels = text.replace(/\.$/, "").split(".").map((label) => ([...label].every((letter) => letter < "\x80") ? label.toLowerCase() : domainToASCII(label)));
   const name = labels.join(".");
   if (labels.some((label) => label === "" || label.length > 63) || name.length > MAX_NAME) throw new LookupError("ENOTFOUND", `${text.slice(0, 80)} is no name that DNS can have`);
   return name;

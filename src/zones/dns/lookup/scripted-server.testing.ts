@@ -18,7 +18,7 @@ export interface Said {
 }
 
 /** What a resolver says to a question; nothing for silence. */
-export type Script = (asked: { name: string; type: string; edns: boolean }) => Said | undefined | void;
+export type Script = (asked: { name: string; type: string; edns: boolean }) => Said | undefined | void | Promise<Said | undefined>;
 
 const RCODES: Record<string, number> = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 };
 
@@ -26,12 +26,14 @@ const RCODES: Record<string, number> = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NX
 export async function startScriptedServer(t: TestContext, script: Script) {
   const asked: string[] = [];
   const socket = createSocket("udp4");
-  socket.on("message", (message, { address, port }) => {
+  let closed = false;
+  socket.on("close", () => (closed = true));
+  socket.on("message", async (message, { address, port }) => {
     const query = packet.decode(message);
     const { name, type } = query.questions![0]!;
     asked.push(`${name} ${type}`);
-    const said = script({ name: name.toLowerCase(), type, edns: (query.additionals ?? []).length > 0 });
-    if (said === undefined) return;
+    const said = await script({ name: name.toLowerCase(), type, edns: (query.additionals ?? []).length > 0 });
+    if (said === undefined || closed) return;
     for (const one of [...(said.before ?? []), said]) socket.send(written(one, query), port, address);
   });
   socket.bind(0, "127.0.0.1");

@@ -1,0 +1,154 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { randomIds, silentLog, systemClock, type Clock } from "../../kernel/index.ts";
+import { receivedField } from "../../protocol/smtp/index.ts";
+import { createSrs, type Srs } from "../../protocol/srs/index.ts";
+import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { createAuthenticator } from "../authenticate/authenticate.ts";
+import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
+import { createSigner } from "../authenticate/sign.ts";
+import { tableResolver } from "../authenticate/suites.testing.ts";
+import type { SigningKey } from "../dkim-keys/types.ts";
+import { foldReplies } from "../inbound/fold.ts";
+import { memoryTrace, runtimeOf } from "../mail.testing.ts";
+import { createSpool } from "../messages/spool.ts";
+import type { Envelope, Settled, TraceEvent } from "../messages/types.ts";
+import { createOutbound } from "../outbound/outbound.ts";
+import { resolverOf, startSink, type Sink, type SinkMail } from "../outbound/outbound.testing.ts";
+import { outboundMigrations } from "../outbound/queue/migrations.ts";
+import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.ts";
+import type { ReturnPathRequest } from "../returns/types.ts";
+import { createForwarding } from "./forwarding.ts";
+
+/** Servers that receive, judge, sign and relay over real SMTP, for tests. */
+
+export const PEER = "192.0.2.10";
+
+export const signing = (domain: string): SigningKey => ({ ...keyOf(domain), algorithm: "rsa" });
+
+/** Senders are at a.example, which PEER may send for; servers are on this machine. */
+export const DNS: Record<string, unknown[] | Error> = {
+  "a.example TXT": [["v=spf1 ip4:192.0.2.0/28 -all"]],
+  "_dmarc.a.example TXT": [["v=DMARC1; p=reject"]],
+  "b.example TXT": [["v=spf1 ip4:192.0.2.0/28 -all"]],
+  ...recordOf(keyOf("a.example")),
+};
+
+/** What the DNS says of a server's own domains. */
+export const ownRecords = (...domains: string[]): Record<string, unknown[]> =>
+  Object.assign({}, ...domains.map((domain) => ({ [`${domain} TXT`]: [["v=spf1 ip4:127.0.0.1 -all"]], [`_dmarc.${domain} TXT`]: [["v=DMARC1; p=reject"]], ...recordOf(keyOf(domain)) })));
+
+export interface HostOptions {
+  /** "one": its forward domain is fwd.one.example, its customers' one.example. */
+  name: string;
+  routes: ReceiverOptions["route"];
+  handlers?: Parameters<typeof runtimeOf>[0];
+  /** Where everything it relays goes. */
+  nextPort: number;
+  /** Where it listens. Default: a place of its own. */
+  at?: Place;
+  dns?: Record<string, unknown[] | Error>;
+  clock?: Clock;
+  receiver?: Partial<ReceiverOptions>;
+}
+
+export interface Host {
+  receiver: Receiver;
+  /** Listens for SMTP and receives what comes, as a peer at this machine. */
+  smtp: Sink;
+  srs: Srs;
+  events: TraceEvent[];
+  /** The senders that got a token. */
+  tokens: ReturnPathRequest[];
+  /** Takes a message in; the folded reply. */
+  take(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<string>;
+  settle(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<Settled[]>;
+}
+
+/** A port that answers before there is a server behind it: two servers can know each other's. */
+export interface Place {
+  smtp: Sink;
+  serve(take: Host["settle"]): void;
+}
+
+export async function openPlace(): Promise<Place> {
+  let take: Host["settle"] | undefined;
+  const smtp = await startSink({
+    async data({ from, to, raw }: SinkMail) {
+      const { code, enhanced, text } = foldReplies(await take!(Buffer.from(raw, "latin1"), { from, to, ip: "127.0.0.1", helo: "peer.example" }));
+      return code === 250 ? undefined : `${code} ${enhanced} ${text}`;
+    },
+  });
+  return { smtp, serve: (by) => void (take = by) };
+}
+
+export async function startHost(t: TestContext, { name, routes, handlers = {}, nextPort, at, dns = {}, clock = systemClock, receiver: more = {} }: HostOptions): Promise<Host> {
+  const folder = await mkdtemp(join(tmpdir(), "reelpost-host-"));
+  const db = openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, outboundMigrations);
+  const [forwardDomain, domain] = [`fwd.${name}.example`, `${name}.example`];
+  const trace = memoryTrace();
+  const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds, memoryBytes: 64 * 1024 });
+  const everywhere = resolverOf(new Proxy({}, { get: () => ({ a: ["127.0.0.1"] }) }));
+  const outbound = createOutbound({
+    db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock, ids: randomIds, log: silentLog, name: `mx.${domain}`, trace, resolver: everywhere,
+    port: nextPort,
+  });
+  const resolver = tableResolver({ ...DNS, ...ownRecords(forwardDomain, domain), ...dns });
+  const authenticator = createAuthenticator({ resolver, authservId: `mx.${domain}`, clock });
+  const srs = createSrs({ domain: forwardDomain, keys: [`srs of ${name}`] });
+  const tokens: ReturnPathRequest[] = [];
+  const forwarding = createForwarding({
+    transport: outbound.relay, signer: createSigner({ clock }), srs, spool, clock, ids: randomIds, loopKeys: [`loop of ${name}`],
+    keysOf: async (asked) => (asked.zone === name ? [signing(asked.domain)] : []),
+    serviceKey: async () => [signing(forwardDomain)],
+    returns: {
+      async pathFor(request) {
+        tokens.push(request);
+        return `token${tokens.length}@${forwardDomain}`;
+      },
+    },
+  });
+  const receiver = createReceiver({ runtime: runtimeOf(handlers), route: routes, transport: outbound.relay, spool, trace, clock, ids: randomIds, log: silentLog, authenticator, forwarding, ...more });
+
+  async function settle(message: string | Buffer, { ip = PEER, from = "alice@a.example", helo = "mx.a.example", smtputf8 = false, ...rest }: Partial<Envelope> & { to: string[] }) {
+    const id = randomIds.hex();
+    const prefix = receivedField({ helo, ip, by: `mx.${domain}`, protocol: "ESMTP", id, recipient: undefined, at: new Date(clock.now()) });
+    const bytes = Buffer.from(message as string);
+    return receiver.receive({ from, helo, ip, smtputf8, ...rest }, await spool.collect((async function* () {
+      yield bytes;
+    })(), { id, prefix }));
+  }
+
+  const { smtp, serve } = at ?? (await openPlace());
+  serve(settle);
+  t.after(async () => {
+    await outbound.stop({ graceMs: 0 });
+    await authenticator.close();
+    await spool.close();
+    await db.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return {
+    receiver, smtp, srs, tokens, events: trace.events, settle,
+    async take(message, envelope) {
+      const { code, enhanced, text } = foldReplies(await settle(message, envelope));
+      return `${code} ${enhanced} ${text}`;
+    },
+  };
+}
+
+/** A message with line ends, signed by its author's domain. */
+export async function signedBy(domain: string, text: string): Promise<string> {
+  const message = text.replace(/\r?\n/g, "\r\n");
+  const headerBlock = Buffer.from(message.slice(0, message.indexOf("\r\n\r\n") + 2), "latin1");
+  const bytes = Buffer.from(message, "latin1");
+  const signature = await createSigner({ clock: systemClock }).sign({ headerBlock, open: (start = 0) => bytes.subarray(start) }, { dkim: [keyOf(domain)] });
+  return signature + message;
+}
+
+export const headerOf = (raw: string): string[] => raw.slice(0, raw.indexOf("\r\n\r\n")).split(/\r\n(?![ \t])/);
+export const bodyOf = (raw: string): string => raw.slice(raw.indexOf("\r\n\r\n") + 4);
+export const namesOf = (raw: string): string[] => headerOf(raw).map((field) => field.slice(0, field.indexOf(":")));

@@ -12,6 +12,7 @@ import type { Secrets } from "../store/index.ts";
 import { createEmbeddedProvider, type DnsProvider, type Zone, type Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { createDnsTexts } from "./dns-texts.ts";
+import { asciiName, checkTls } from "./tls-settings.ts";
 
 export interface CertificatesParts {
   store: Pick<Store, "db" | "events">;
@@ -37,7 +38,7 @@ export interface ServeCertificates {
 /** What the settings of `tls` say: files, else ACME, else one that signed itself. Rejects with certificateErrors for what cannot be. */
 export async function composeCertificates(parts: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
   const { settings: { tls }, metrics } = parts;
-  checkSettings(tls);
+  checkTls(tls);
   const found = tls.cert_file !== "" ? await fromFiles(tls, basics) : tls.acme_directory !== "" ? await fromAcme(parts, basics) : await selfSigned(parts.settings, basics);
   const expires = metrics.gauge("reelpost_tls_certificate_expires_seconds", "When the TLS certificate for clients that name no host expires, in seconds since 1970");
   const measure = () => expires.set(Math.floor(readPair(found.tls.pem()).notAfter / 1000));
@@ -80,21 +81,6 @@ function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Ba
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
   const names = [smtp.name === "" ? hostname() : smtp.name, ...tls.acme_names, ...publicName, "localhost"].map((name) => domainToASCII(name)).filter((name) => name !== "");
   return keepSelfSigned({ file: join(dataDir, "tls", "self-signed.pem"), names: [...new Set(names)], clock });
-}
-
-const asciiName = (name: string) => (name.startsWith("*.") ? `*.${domainToASCII(name.slice(2))}` : domainToASCII(name)).replace(/\.$/, "");
-
-const HOST_NAME = /^(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
-
-function checkSettings({ cert_file: cert, key_file: key, acme_directory: directory, acme_names: names, acme_challenge: challenge }: Settings["tls"]): void {
-  if ((cert === "") !== (key === "")) throw certificateErrors.halfAPair({ set: cert === "" ? "tls.key_file" : "tls.cert_file", unset: cert === "" ? "tls.cert_file" : "tls.key_file" });
-  if (cert !== "" || directory === "") return;
-  if (URL.parse(directory)?.protocol !== "https:") throw certificateErrors.badDirectory({ directory: JSON.stringify(directory) });
-  if (names.length === 0) throw certificateErrors.noNames();
-  const wrong = names.find((name) => !HOST_NAME.test(asciiName(name)) || asciiName(name).length > 253);
-  if (wrong !== undefined) throw certificateErrors.badName({ name: JSON.stringify(wrong) });
-  const wildcard = names.find((name) => name.startsWith("*."));
-  if (wildcard !== undefined && challenge === "http-01") throw certificateErrors.wildcardByHttp({ name: wildcard });
 }
 
 async function readAuthorities(path: string): Promise<string> {

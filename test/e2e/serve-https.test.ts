@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { randomBytes, X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { request, type RequestOptions } from "node:https";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { connect, type TLSSocket } from "node:tls";
+import { makeSelfSigned } from "../../src/certificates/index.ts";
+import { silentLog, systemClock } from "../../src/kernel/index.ts";
+import { startDnsServer, type ServedRecord, type ServedZones } from "../../src/zones/index.ts";
+import { startPebble, withPebble } from "../support/pebble.ts";
+import { startCluster, type Cluster } from "../support/postgres.ts";
+import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
+import { TOKEN } from "./serve-client.ts";
+
+const httpsOf = ({ ready }: ServeProcess) => new URL((ready as unknown as { https: string }).https);
+
+/** The certificate that a client which asks for this name is shown. */
+async function shownBy(server: ServeProcess, servername?: string): Promise<X509Certificate> {
+  const client: TLSSocket = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false, ...(servername !== undefined && { servername }) });
+  await once(client, "secureConnect");
+  const shown = client.getPeerX509Certificate()!;
+  client.destroy();
+  return shown;
+}
+
+function get(server: ServeProcess, path: string, options: RequestOptions = {}): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const { port } = httpsOf(server);
+    request({ host: "127.0.0.1", port, path, agent: false, ...options }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => (body += chunk)).on("end", () => resolve({ status: response.statusCode!, body }));
+    }).on("error", reject).end();
+  });
+}
+
+/** Looks again every 50 ms: a process of its own does not say when it has changed its mind. */
+async function until<Value>(look: () => Promise<Value>, done: (value: Value) => boolean, server: ServeProcess): Promise<Value> {
+  for (const deadline = Date.now() + 30_000; ; await systemClock.sleep(50)) {
+    const value = await look();
+    if (done(value)) return value;
+    assert.ok(Date.now() < deadline, server.log());
+  }
+}
+
+test("without any setting HTTPS has a certificate that signed itself, the same at the next start", async (t) => {
+  const dataDirectory = await temporaryFolder(t);
+  const env = { REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_SMTP_NAME: "mx.example.com" };
+  const start = () => spawnServe(t, { dataDirectory, env });
+  const server = await start();
+  const shown = await shownBy(server);
+  assert.match(shown.subjectAltName!, /^DNS:mx\.example\.com.*DNS:localhost/);
+  const ca = shown.toString();
+  assert.equal((await get(server, "/healthz", { ca, servername: "localhost" })).status, 200);
+  const worker = await get(server, "/", { ca, servername: "localhost", headers: { host: "none.main.localhost" } });
+  assert.deepEqual([worker.status, /no worker is deployed/.test(worker.body)], [404, true]);
+  assert.equal((await get(server, "/client/v4/user/tokens/verify", { ca, servername: "localhost", headers: { authorization: `Bearer ${server.ready.token}` } })).status, 200);
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  assert.equal((await shownBy(await start())).serialNumber, shown.serialNumber);
+});
+
+test("files of one's own are served, and others when they are replaced, while a connection stays open", async (t) => {
+  const folder = await temporaryFolder(t, "tls");
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const put = async (name: string) => {
+    const pair = makeSelfSigned({ names: [name], clock: systemClock });
+    await Promise.all([writeFile(cert, pair.cert), writeFile(key, pair.key)]);
+  };
+  await put("one.example");
+  const server = await spawnServe(t, { env: { REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_TLS_CERT_FILE: cert, REELPOST_TLS_KEY_FILE: key } });
+  const open = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", servername: "one.example", ca: await readFile(cert) });
+  await once(open, "secureConnect");
+  await put("two.example");
+  // With the name and without: two ways to a certificate.
+  await until(() => shownBy(server, "two.example"), (shown) => shown.subjectAltName === "DNS:two.example", server);
+  assert.equal((await shownBy(server)).subjectAltName, "DNS:two.example");
+  open.write("GET /healthz HTTP/1.1\r\nhost: one.example\r\nconnection: close\r\n\r\n");
+  assert.match(String((await once(open, "data"))[0]), /^HTTP\/1\.1 200/);
+});
+
+test("files that are not there are refused with what to do", async (t) => {
+  await assert.rejects(spawnServe(t, { env: { REELPOST_TLS_CERT_FILE: "/nowhere/cert.pem", REELPOST_TLS_KEY_FILE: "/nowhere/key.pem" } }), /\/nowhere\/cert\.pem cannot be read/);
+});
+
+/** A zone in which every name is this machine. */
+const allHere: ServedZones = {
+  find: async () => ({ id: "z", name: "example.com", serial: 1, nameServers: ["ns1.example.net"] }),
+  version: () => 1,
+  occupied: async () => true,
+  records: async (_, names) => names.map((name) => ({ name, type: "A", ttl: 60, data: { address: "127.0.0.1" }, flatten: false }) satisfies ServedRecord),
+};
+
+withPebble(() => {
+  let cluster: Cluster | undefined;
+  before(async () => void (cluster = await startCluster()));
+  after(() => cluster?.stop());
+
+  test("two processes get one certificate from an ACME server, and both speak HTTPS with it", async (t) => {
+    if (cluster === undefined) return t.skip("PostgreSQL is not installed");
+    const url = await cluster.createDatabase();
+    const dns = await startDnsServer({ zones: allHere, log: silentLog, hosts: ["127.0.0.1"], port: 0 });
+    t.after(() => dns.close());
+    const httpPort = await freePort();
+    const pebble = await startPebble(t, { dns: `127.0.0.1:${dns.port}`, httpPort });
+    const folder = await temporaryFolder(t, "ca");
+    await writeFile(join(folder, "ca.pem"), pebble.ca);
+    const env = {
+      REELPOST_API_TOKEN: TOKEN, REELPOST_DATABASE_URL: url, REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"), REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects"),
+      REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_TLS_ACME_DIRECTORY: pebble.directory, REELPOST_TLS_ACME_CA_FILE: join(folder, "ca.pem"), REELPOST_TLS_ACME_EMAIL: "ops@example.com",
+      // The second is a worker's address, and that of no worker.
+      REELPOST_TLS_ACME_NAMES: "mx.example.com,hello.main.example.com", REELPOST_WORKERS_DOMAIN: "example.com",
+    };
+    const one = await spawnServe(t, { env, args: ["--port", String(httpPort)] });
+    const two = await spawnServe(t, { env });
+    const shown = await Promise.all([one, two].map((server) => until(() => shownBy(server, "mx.example.com"), ({ issuer }) => /Pebble/.test(issuer), server)));
+    assert.equal(shown[0]!.serialNumber, shown[1]!.serialNumber);
+    assert.equal(pebble.log().match(/POST \/order-plz/g)?.length, 1);
+    for (const server of [one, two]) assert.match((await get(server, "/metrics", { rejectUnauthorized: false })).body, /reelpost_tls_certificate_expires_seconds \d{10}/);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

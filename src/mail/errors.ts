@@ -36,7 +36,7 @@ export const mailErrors = defineErrors("mail", {
   listenFailed: {
     code: "E_LISTEN", http: 500,
     message: "cannot listen for SMTP on {host}:{port}: {reason}",
-    fix: "Choose another port with `--smtp-port`; 0 takes any free one.",
+    fix: "Choose another address: {otherPort} takes any free port.",
   },
   rangeInvalid: {
     code: "E_SETTING", http: 400,
@@ -46,7 +46,7 @@ export const mailErrors = defineErrors("mail", {
   portBusy: {
     code: "E_LISTEN", http: 500,
     message: "Port {port} on {host} is in use by another program; SMTP cannot listen there.",
-    fix: "Stop that program, or choose another port: `--smtp-port 0` takes any free one.",
+    fix: "Stop that program, or choose another port: {otherPort} takes any free one.",
   },
 
   // ---- handing it to its recipient
@@ -119,6 +119,23 @@ export const mailErrors = defineErrors("mail", {
   fieldMissing: { code: "E_FIELD_MISSING", http: 400, message: "'{field}' is required", fix: "{fix}" },
   invalidField: { code: "E_VALIDATION_ERROR", http: 400, message: "'{field}' {why}" },
   tooManyRecipients: { code: "E_TOO_MANY_RECIPIENTS", http: 400, message: "{count} recipients in to, cc and bcc together, maximum is {limit}", fix: "Send in several calls." },
+  senderDomainNotAvailable: {
+    code: "E_SENDER_DOMAIN_NOT_AVAILABLE", http: 403, smtp: 550, enhanced: "5.7.1", message: "email from {domain} not allowed: {why}",
+    fix: "Enable Email Sending for {domain} in a zone of this account, and see that its records are in the DNS.",
+  },
+  sendingDisabled: {
+    code: "E_SENDER_DOMAIN_NOT_AVAILABLE", http: 403, smtp: 550, enhanced: "5.7.1", message: "Email Sending is disabled for {domain}",
+    fix: "Enable it again.",
+  },
+  recipientSuppressed: {
+    code: "E_RECIPIENT_SUPPRESSED", http: 400, smtp: 550, enhanced: "5.7.1", message: "email to {address} not allowed: the address is on the suppression list",
+    fix: "Leave it out, or delete its suppression if you know that mail arrives and is wanted there.",
+  },
+  sendingTooFast: { code: "E_RATE_LIMIT_EXCEEDED", http: 429, smtp: 451, enhanced: "4.3.0", message: "Too many messages, at most {limit} in a minute", fix: "Try again in {retryAfter} seconds." },
+  dailyLimitReached: {
+    code: "E_DAILY_LIMIT_EXCEEDED", http: 429, smtp: 451, enhanced: "4.3.0", message: "The account has sent the {limit} messages it may send in a day",
+    fix: "Try again tomorrow (UTC); mail to verified addresses may still be sent.",
+  },
   deliveryFailed: { code: "E_DELIVERY_FAILED", http: 502, message: "could not send email to {address}: {status} {reply}" },
 
   // ---- mail on its way out

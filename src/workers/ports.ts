@@ -9,6 +9,8 @@ export interface SendEmailPort {
 }
 
 export interface SendEmailCaller {
+  /** 32 hex digits; absent in `reelpost dev`, which has no accounts. */
+  account?: string;
   script: string;
   binding: SendEmailBinding;
 }

@@ -34,18 +34,20 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
 /** The message with whole fields, line ends included, on top. */
 export const withFields = (source: MailSource, fields: string): MailSource => (fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock])));
 
-/** The message without the fields named in `drop` (lower case) and with `add` (whole fields, line ends included) on top. The body stays as it is. */
-export function rewriteHeader(source: MailSource, { drop, add }: { drop: ReadonlySet<string>; add: string }): () => Readable | Uint8Array {
+/** The header section without the fields named in `drop` (lower case) and with `add` (whole fields, line ends included) on top. */
+export function changedHeader({ headerBlock }: Pick<MailSource, "headerBlock">, { drop, add }: { drop: ReadonlySet<string>; add: string }): Uint8Array {
   const kept: Uint8Array[] = [];
-  for (const [start, end] of fieldRanges(source.headerBlock)) {
-    const line = source.headerBlock.subarray(start, end);
+  for (const [start, end] of fieldRanges(headerBlock)) {
+    const line = headerBlock.subarray(start, end);
     if (!drop.has(nameOf(line))) kept.push(line);
   }
-  const header = Buffer.concat([Buffer.from(add), ...kept]);
-  return () => {
-    const body = source.open(source.headerBlock.length);
-    return body instanceof Uint8Array ? Buffer.concat([header, body]) : Readable.from(joined(header, body), { objectMode: false });
-  };
+  return Buffer.concat([Buffer.from(add), ...kept]);
+}
+
+/** The message with its header section changed so. The body stays as it is. */
+export function rewriteHeader(source: MailSource, change: { drop: ReadonlySet<string>; add: string }): () => Readable | Uint8Array {
+  const changed = withHeader(source, changedHeader(source, change));
+  return () => changed.open();
 }
 
 function nameOf(line: Uint8Array): string {

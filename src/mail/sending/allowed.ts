@@ -1,6 +1,7 @@
-import { addressKey, parseMailbox, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { addressKey, parseAddress, parseMailbox, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { SendEmailBinding } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
+import { recipientsOf, type Draft } from "./draft.ts";
 
 /** The four kinds of binding: free, one destination, a list of destinations, a list of senders (which goes with any of the three). */
 
@@ -21,4 +22,23 @@ function includes(list: string[], mailbox: Mailbox): boolean {
     const parsed = parseMailbox(entry);
     return parsed !== undefined && addressKey(parsed) === addressKey(mailbox);
   });
+}
+
+/** The recipients of a builder message; a binding with one destination supplies it when the code names nobody. */
+export function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
+  const named = recipientsOf(draft);
+  if (named.length > 0) return named;
+  draft.to = [address(onlyDestination(binding), "to")];
+  return draft.to;
+}
+
+export function onlyDestination(binding: SendEmailBinding): string {
+  if (binding.destination_address !== undefined) return binding.destination_address;
+  throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one of to, cc and bcc, or set destination_address on the binding." });
+}
+
+export function address(text: string, field: string): Mailbox {
+  const parsed = parseAddress(text);
+  if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
+  return parsed;
 }

@@ -1,4 +1,4 @@
-import { sql, type Kysely } from "kysely";
+import { sql, type Compilable, type Kysely } from "kysely";
 import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
 import { prepared, type Migration } from "../../store/index.ts";
 import type { SendingZone } from "./types.ts";
@@ -101,3 +101,15 @@ export async function sendingZones(db: SendingExecutor, account: string, page: P
     total: Number(total),
   };
 }
+
+/** Counts one message more; no row where the limit is reached. */
+export const countSent = (db: SendingExecutor, account: string, day: number, limit: number): Compilable<{ sent: number }> =>
+  db.insertInto("email_sending_usage").values({ account_id: account, day, sent: 1 })
+    .onConflict((conflict) => conflict.columns(["account_id", "day"]).doUpdateSet((eb) => ({ sent: eb("email_sending_usage.sent", "+", 1) })).where("email_sending_usage.sent", "<", limit))
+    .returning("sent");
+
+export async function sentOn(db: SendingExecutor, account: string, day: number): Promise<number> {
+  return (await db.selectFrom("email_sending_usage").select("sent").where("account_id", "=", account).where("day", "=", day).executeTakeFirst())?.sent ?? 0;
+}
+
+export const forgetUsage = (db: SendingExecutor, before: number): Compilable => db.deleteFrom("email_sending_usage").where("day", "<", before);

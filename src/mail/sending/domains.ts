@@ -29,6 +29,9 @@ export interface SendingDomainsParts {
 }
 
 const TIDY_BATCH = 500;
+/** How long it is remembered what a name lacks, and of how many. */
+const LACKS_MS = 10_000;
+const LACKS_MAX = 1000;
 
 export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, hosts, isRouted, verifier, limit = 30, log = silentLog }: SendingDomainsParts): SendingDomains {
   const tables = db.tables<SendingTables>();
@@ -98,6 +101,7 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     const now = await state(zone, name);
     refuseConflicts(now.problems, now.found);
     await publish(zone, name, now);
+    lacking.clear();
   }
 
   async function status(zone: Zone, id: string): Promise<SendingDnsStatus> {
@@ -109,6 +113,24 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     const ours = [...found.bounce, ...found.dkim, ...found.dmarc].filter(({ managedBy }) => managedBy === owner);
     if (enabled === 0 || ours.length === 0) return { status: "unconfigured", records, problems: all };
     return { status: all.length > 0 ? "misconfigured" : ours.some(({ locked }) => !locked) ? "unlocked" : "ready", records, problems: all };
+  }
+
+  const lacking = new Map<string, { until: number; records: readonly NeededRecord[] }>();
+
+  async function lacks({ id, zone: zoneId, name }: SendingDomain): Promise<readonly NeededRecord[]> {
+    const known = lacking.get(id);
+    if (known !== undefined && known.until > clock.now()) return known.records;
+    const zone = await zones.find(zoneId);
+    if (zone === undefined) return [];
+    const { records, problems } = await state(zone, name);
+    const gone = problems.flatMap(({ code, missing }) => (missing === undefined || code === "dmarc.missing" ? [] : [missing]));
+    // The policy is advice to others; mail without one arrives all the same.
+    const unseen = gone.length > 0 ? [] : ((await verifier?.missing(name, records)) ?? []).filter((record) => !record.name.startsWith("_dmarc."));
+    lacking.delete(id);
+    if (lacking.size >= LACKS_MAX) lacking.delete(lacking.keys().next().value!);
+    const found = gone.length > 0 ? gone : unseen;
+    lacking.set(id, { until: clock.now() + LACKS_MS, records: found });
+    return found;
   }
 
   async function enabledNamed(zone: Zone, name: string): Promise<DomainRow | undefined> {
@@ -180,6 +202,7 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
       const [row] = await db.read(called({ name }));
       return row && show(row);
     },
+    lacks,
     async rotateDkim(zone, id) {
       const { name } = await need(zone, id);
       await dkimKeys.rotate(keyRequest(zone, name));

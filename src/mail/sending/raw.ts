@@ -13,15 +13,19 @@ export async function readRaw(spool: Spool, raw: Readable, { from, maxBytes }: {
   const source = await spool.collect(crlfLineEnds(raw), { maxBytes });
   try {
     const message = readMessage(source);
-    if (message.messageId === undefined) throw mailErrors.invalidMessageId();
-    const author = message.from[0];
-    if (author === undefined || addressKey(author) !== addressKey(from)) throw mailErrors.fromMismatch({ from: from.address });
-    if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
+    checkRaw(message, from);
     return message;
   } catch (err) {
     await source.discard();
     throw err;
   }
+}
+
+export function checkRaw(message: Message, from: Mailbox): void {
+  if (message.messageId === undefined) throw mailErrors.invalidMessageId();
+  const author = message.from[0];
+  if (author === undefined || addressKey(author) !== addressKey(from)) throw mailErrors.fromMismatch({ from: from.address });
+  if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
 }
 
 /** Bcc: RFC 5322 3.6.3. Return-Path: written at the final delivery only (RFC 5321 4.4). */

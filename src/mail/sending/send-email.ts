@@ -1,12 +1,12 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
-import { parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { EmailSendResult, SendEmailBinding, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
+import type { Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
 import { mailErrors, mebibytes } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
 import type { Outbound, Trace, Transport } from "../messages/types.ts";
-import { checkRecipients, checkSender } from "./allowed.ts";
+import { address, addressed, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
 import { compose } from "./compose.ts";
-import { readDraft, recipientsOf, type Draft } from "./draft.ts";
+import { readDraft, type Draft } from "./draft.ts";
 import { finishRaw, readRaw } from "./raw.ts";
 
 export interface SendEmailOptions {
@@ -91,22 +91,3 @@ export async function composeWithin(draft: Draft, { maxBytes, ...options }: { ma
 }
 
 export const partsOf = ({ text, html, attachments }: Draft): NonNullable<Outbound["parts"]> => ({ text, html, attachments });
-
-/** The recipients of a builder message; a binding with one destination supplies it when the code names nobody. */
-function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
-  const named = recipientsOf(draft);
-  if (named.length > 0) return named;
-  draft.to = [address(onlyDestination(binding), "to")];
-  return draft.to;
-}
-
-function onlyDestination(binding: SendEmailBinding): string {
-  if (binding.destination_address !== undefined) return binding.destination_address;
-  throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one of to, cc and bcc, or set destination_address on the binding." });
-}
-
-function address(text: string, field: string): Mailbox {
-  const parsed = parseAddress(text);
-  if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
-  return parsed;
-}

@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
-import type { DsnRequest, MailSource } from "../messages/types.ts";
+import type { DsnRequest, MailSource, SmtpReply } from "../messages/types.ts";
 import type { NeededRecord } from "../routing/needed.ts";
 import type { Draft } from "./draft.ts";
 
@@ -34,6 +34,8 @@ export interface SendResult {
   queued: string[];
   /** Refused for good while the caller waited. */
   permanentBounces: string[];
+  /** What those said who refused. */
+  refusals: { rcpt: string; reply: SmtpReply }[];
   /** Not written to, where the sending domain or the way drops those that are suppressed. */
   suppressed: string[];
 }
@@ -43,10 +45,12 @@ export interface Sending {
   /**
    * Resolves when every recipient's copy is delivered, refused or on the disk. Throws UserError of mailErrors, and nothing is sent then:
    * E_SENDER_DOMAIN_NOT_AVAILABLE (senderDomainNotAvailable, sendingDisabled), E_RECIPIENT_SUPPRESSED, E_TOO_MANY_RECIPIENTS, E_CONTENT_TOO_LARGE,
-   * E_RATE_LIMIT_EXCEEDED and E_DAILY_LIMIT_EXCEEDED (with `retryAfter`), E_VALIDATION_ERROR, and what putting it off throws (queueFull, storageFull).
+   * E_DELIVERY_FAILED where nobody can be sent to now, E_RATE_LIMIT_EXCEEDED and E_DAILY_LIMIT_EXCEEDED (with `retryAfter`), E_VALIDATION_ERROR, and what putting it off throws (queueFull, storageFull).
    */
   send(request: SendRequest): Promise<SendResult>;
   limits(account: string): Promise<SendingUsage>;
+  /** Deletes what is over. */
+  sweep(): Promise<void>;
 }
 
 export interface SendingUsage {
@@ -127,6 +131,8 @@ export interface SendingDomains {
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
   /** The domain of this exact name, whoever's it is, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;
+  /** Records without which its mail would be taken for forged, that are not there. Answered from memory for some seconds. */
+  lacks(domain: SendingDomain): Promise<readonly NeededRecord[]>;
   /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. */
   rotateDkim(zone: Zone, id: string): Promise<void>;
   /** Writes the records of a name once more, as after its DKIM keys have changed. */

@@ -11,7 +11,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
   return {
     async handle(request, response, { script, binding }) {
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://send-email");
-      const caller = { script: script.name, binding };
+      const caller = { script: script.name, binding, ...(script.account !== undefined && { account: script.account }) };
       try {
         const result =
           pathname === "/raw"

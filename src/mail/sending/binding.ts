@@ -1,0 +1,45 @@
+import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
+import { mailErrors } from "../errors.ts";
+import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
+import { address, addressed, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
+import { readDraft } from "./draft.ts";
+import { readRaw } from "./raw.ts";
+import type { Sending, SendRequest } from "./types.ts";
+
+/** What `env.X.send()` does where there are accounts: what the binding allows, then the way that all mail of accounts goes. */
+export function createSendEmailBinding({ sending, spool }: { sending: Pick<Sending, "send">; spool: Spool }): SendEmailPort {
+  async function send(caller: SendEmailCaller, request: Pick<SendRequest, "from" | "to" | "draft" | "raw">): Promise<EmailSendResult> {
+    const { messageId, delivered, queued, refusals: [first] } = await sending.send({ ...request, account: accountOf(caller), via: "binding", script: caller.script } as SendRequest);
+    // With one recipient reached, an error would make the worker send it again.
+    if (first !== undefined && delivered.length + queued.length === 0) throw mailErrors.deliveryFailed({ address: first.rcpt, status: first.reply.code, reply: `${first.reply.enhanced} ${first.reply.text}` });
+    return { messageId };
+  }
+
+  return {
+    async sendRaw(caller, { from: fromText, to: toText, raw }) {
+      const from = address(fromText, "from");
+      const to = address(toText ?? onlyDestination(caller.binding), "to");
+      checkSender(caller.binding, from);
+      checkRecipients(caller.binding, [to]);
+      const { source } = await readRaw(spool, raw, { from, maxBytes: MAX_MESSAGE_BYTES });
+      try {
+        return await send(caller, { from: from.address, to: [to.address], raw: source });
+      } finally {
+        await source.discard();
+      }
+    },
+
+    async sendBuilt(caller, mail) {
+      const draft = readDraft(mail);
+      const recipients = addressed(draft, caller.binding);
+      checkSender(caller.binding, draft.from);
+      checkRecipients(caller.binding, recipients);
+      return send(caller, { from: draft.from.address, to: recipients.map((one) => one.address), draft });
+    },
+  };
+}
+
+function accountOf({ account, script }: SendEmailCaller): string {
+  if (account === undefined) throw new Error(`the worker ${script} sends mail and has no account`);
+  return account;
+}

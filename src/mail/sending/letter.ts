@@ -1,0 +1,40 @@
+import { addressKey, headerValue, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { mailErrors } from "../errors.ts";
+import { readMessage, type Message } from "../messages/message.ts";
+import { recipientsOf } from "./draft.ts";
+import { checkRaw } from "./raw.ts";
+import type { SendRequest } from "./types.ts";
+
+/** What there is to send, read and in order. */
+export interface Letter {
+  /** Whom the reader sees it is from: the domain that signs. */
+  author: Mailbox;
+  /** Envelope sender; undefined is the null sender. */
+  sender: Mailbox | undefined;
+  /** Each once; `text` as the caller spelled it. */
+  recipients: { text: string; mailbox: Mailbox }[];
+  subject: string;
+  /** Of a message that is whole already. */
+  message?: Message;
+}
+
+/** Throws UserError for what is wrong with it. */
+export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
+  if (draft !== undefined) {
+    return { author: draft.from, sender: draft.from, recipients: recipientsOf(draft).map((mailbox) => ({ text: mailbox.address, mailbox })), subject: draft.subject };
+  }
+  const sender = from === "" ? undefined : mailboxOf(from, "from");
+  const message = readMessage(raw);
+  // The binding has rules of its own; elsewhere a message may say who sends for whom.
+  if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
+  const [author, ...others] = message.from;
+  if (author === undefined || others.length > 0) throw mailErrors.invalidField({ field: "From", why: "must be one header field that names one author" });
+  const recipients = new Map(to.map((text) => [text, mailboxOf(text, "to")] as const).map(([text, mailbox]) => [addressKey(mailbox), { text, mailbox }]));
+  return { author, sender, recipients: [...recipients.values()], subject: headerValue(message.fields, "subject") ?? "", message };
+}
+
+function mailboxOf(text: string, field: string): Mailbox {
+  const mailbox = parseAddress(text);
+  if (mailbox === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
+  return mailbox;
+}

@@ -1,0 +1,42 @@
+import type { Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { Zone, Zones } from "../../zones/index.ts";
+import type { DkimUse } from "../dkim-keys/types.ts";
+import { mailErrors } from "../errors.ts";
+import type { SendingDomain, SendingDomains } from "./types.ts";
+
+export interface SenderParts {
+  domains: Pick<SendingDomains, "find" | "lacks">;
+  zones: Pick<Zones, "byName">;
+  /** Whether mail is routed for the name. */
+  isRouted?: ((zone: Zone, name: string) => Promise<boolean>) | undefined;
+}
+
+/** What lets an account send from a domain. */
+export interface SenderDomain {
+  zone: string;
+  name: string;
+  /** Whose keys sign. */
+  use: DkimUse;
+  /** Undefined where the account only writes to addresses that agreed, from a name that mail is routed for. */
+  sending: SendingDomain | undefined;
+}
+
+/**
+ * Whether an account may send from an address. Addresses that agreed to get its mail may be written to from any name whose mail is routed here;
+ * everybody else only from a sending domain whose records are there. Throws senderDomainNotAvailable, sendingDisabled.
+ */
+export async function senderDomain({ domains, zones, isRouted }: SenderParts, account: string, { domain }: Mailbox, allVerified: () => Promise<boolean>): Promise<SenderDomain> {
+  const found = await domains.find(domain);
+  const own = found?.account === account ? found : undefined;
+  if (own?.enabled === true) {
+    const [missing] = await domains.lacks(own);
+    if (missing === undefined) return { zone: own.zone, name: domain, use: "sending", sending: own };
+    throw mailErrors.senderDomainNotAvailable({ domain, why: `the ${missing.type} record of ${missing.name} is missing` });
+  }
+  if (isRouted !== undefined && (await allVerified())) {
+    const zone = await zones.byName(domain, { enclosing: true });
+    if (zone?.account === account && (await isRouted(zone, domain))) return { zone: zone.id, name: domain, use: "routing", sending: undefined };
+  }
+  if (own !== undefined) throw mailErrors.sendingDisabled({ domain });
+  throw mailErrors.senderDomainNotAvailable({ domain, why: "Email Sending is not enabled for that domain" });
+}

@@ -1,0 +1,163 @@
+import type { Clock, Ids } from "../../kernel/index.ts";
+import { headerValue } from "../../protocol/rfc5322/index.ts";
+import { rfc5322Date } from "../../protocol/smtp/index.ts";
+import type { Db } from "../../store/index.ts";
+import type { Signer } from "../authenticate/sign.ts";
+import type { DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import { mailErrors, mebibytes } from "../errors.ts";
+import { changedHeader, formatField, withFields, withHeader } from "../messages/rewrite.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { MailSource, Outbound, Settled, Trace, Transport } from "../messages/types.ts";
+import type { ReturnsService } from "../returns/types.ts";
+import type { Suppressions } from "../suppressions/types.ts";
+import { readLetter, type Letter } from "./letter.ts";
+import { createMinuteQuota } from "./minute-quota.ts";
+import { composeWithin, DEFAULT_SEND_LIMITS, partsOf, type SendLimits } from "./send-email.ts";
+import { senderDomain, type SenderDomain, type SenderParts } from "./sender.ts";
+import type { Sending, SendRequest, SendResult } from "./types.ts";
+import { createUsage } from "./usage.ts";
+
+export interface SendingParts extends SenderParts {
+  db: Db;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "messageId">;
+  trace: Trace;
+  spool: Pick<Spool, "hold">;
+  /** Tries while the caller waits, and queues what is put off. */
+  transport: Transport;
+  /** Queues, for a peer that only waits to hear that it is safe. */
+  queue: Transport;
+  signer: Signer;
+  dkimKeys: Pick<DkimKeys, "signers">;
+  suppressions: Pick<Suppressions, "among">;
+  /** Where bounces come back to. Without it: to the sender. */
+  returns?: Pick<ReturnsService, "pathFor" | "noteRefused">;
+  isVerified(account: string, address: string): Promise<boolean>;
+  /** Keeps what was sent from a domain whose mail may be looked at afterwards. The source is not the callee's. */
+  keep?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
+  limits?: Partial<SendingLimits>;
+}
+
+export interface SendingLimits extends SendLimits {
+  /** Messages of an account in a minute, in one process; 0: no limit. */
+  perMinute: number;
+  /** Messages of an account in a day to addresses that are not verified; 0: no limit. */
+  perDay: number;
+}
+
+/**
+ * Of a message that is whole already. Our own take the place of Message-ID and DKIM-Signature: another identifier would break a signature that
+ * was there. Bcc: RFC 5322 3.6.3. The others are written by those who pass mail on, not by those who send it.
+ */
+const DROPPED = new Set(["message-id", "dkim-signature", "bcc", "return-path", "feedback-id", "arc-seal", "arc-message-signature", "arc-authentication-results", "cfbl-address", "cfbl-feedback-id", "tls-report-domain", "tls-report-submitter"]);
+
+export function createSending(parts: SendingParts): Sending {
+  const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, returns, isVerified, keep } = parts;
+  const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
+  const minutes = createMinuteQuota(clock, limits.perMinute);
+  const usage = createUsage({ db, clock, limit: limits.perDay });
+
+  async function send(request: SendRequest): Promise<SendResult> {
+    const letter = readLetter(request);
+    const { recipients, author, sender } = letter;
+    if (recipients.length === 0) throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one recipient." });
+    if (recipients.length > limits.recipients) throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
+    const { account } = request;
+    const allVerified = once(async () => (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean));
+    const from = await senderDomain(parts, account, author, allVerified);
+    if (sender !== undefined && sender.domain !== author.domain) await senderDomain(parts, account, sender, allVerified);
+    if (request.raw !== undefined) await checkSize(request.raw, allVerified);
+    const { left, suppressed } = await unsuppressed(request, letter, from);
+
+    const messageId = ids.messageId(author.domain);
+    if (left.length === 0) return { messageId, delivered: [], queued: [], permanentBounces: [], refusals: [], suppressed };
+    const wait = minutes.take(account);
+    if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });
+    const source = await sourceOf(request, letter, messageId);
+    // What was built may be larger than its parts.
+    await checkSize(source, allVerified);
+    if (limits.perDay > 0 && !(await allVerified())) await usage.take(account);
+    const settled = await hand(request, { letter, left, from, messageId, source });
+    return { messageId, ...(await sorted(request, from, left, settled)), suppressed };
+  }
+
+  /** Nobody is asked about the recipients of a small message. */
+  async function checkSize({ size }: MailSource, allVerified: () => Promise<boolean>): Promise<void> {
+    if (size <= limits.messageBytes) return;
+    const limit = (await allVerified()) ? limits.verifiedMessageBytes : limits.messageBytes;
+    if (size > limit) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
+  }
+
+  /** A submitted message goes to those it may go to (RFC 5321 has no way to refuse some after DATA); a call is refused as a whole, unless its domain wants otherwise. */
+  async function unsuppressed({ account, via }: SendRequest, { recipients, author }: Letter, { sending }: SenderDomain) {
+    const found = new Set(await suppressions.among(account, author.domain, recipients.map(({ mailbox }) => mailbox.address)));
+    const left = recipients.filter(({ mailbox }) => !found.has(mailbox.address));
+    const suppressed = recipients.filter(({ mailbox }) => found.has(mailbox.address)).map(({ text }) => text);
+    if (suppressed.length > 0 && via !== "smtp" && sending?.dropSuppressed !== true) throw mailErrors.recipientSuppressed({ address: suppressed[0], addresses: suppressed });
+    return { left, suppressed };
+  }
+
+  async function sourceOf({ draft, raw }: SendRequest, { message }: Letter, messageId: string): Promise<MailSource> {
+    const at = new Date(clock.now());
+    if (draft !== undefined) return spool.hold(await composeWithin(draft, { maxBytes: Math.max(limits.messageBytes, limits.verifiedMessageBytes), messageId, at }));
+    const date = headerValue(message!.fields, "date") === undefined ? formatField("Date", rfc5322Date(at)) : "";
+    return withHeader(raw!, changedHeader(raw!, { drop: DROPPED, add: formatField("Message-ID", messageId) + date }));
+  }
+
+  interface Handing {
+    letter: Letter;
+    left: Letter["recipients"];
+    from: SenderDomain;
+    messageId: string;
+    source: MailSource;
+  }
+
+  async function hand({ account, via, script, draft, dsn }: SendRequest, { letter: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing): Promise<Settled[]> {
+    const to = left.map(({ mailbox }) => mailbox.address);
+    const keys = await dkimKeys.signers({ zone, domain: name, use });
+    const whole = withFields(source, await signer.sign(source, { dkim: keys }));
+    const envelopeFrom = sender === undefined ? "" : await returnPath({ account, zone, name, use, messageId, to, sender: sender.address });
+    if (sending?.previewEnabled === true) await keep?.({ account, zone, messageId, source: whole });
+    trace({
+      message: messageId, at: new Date(clock.now()), account, zone, step: "sent",
+      detail: { via, from: (sender ?? author).address, to, messageId, subject, size: whole.size, ...(script !== undefined && { script }) },
+    });
+    const mail: Outbound = {
+      messageId, cause: "send", from: envelopeFrom, to, raw: () => whole.open(), account, zone, vouched: true,
+      ...(script !== undefined && { script }), ...(dsn && { dsn }), ...(draft && { parts: partsOf(draft) }),
+    };
+    return (via === "smtp" ? queue : transport).deliver(mail);
+  }
+
+  async function returnPath({ use, account, zone, name, messageId, to, sender }: Pick<SenderDomain, "use" | "zone" | "name"> & { account: string; messageId: string; to: string[]; sender: string }): Promise<string> {
+    if (returns === undefined) return sender;
+    if (use === "sending") return returns.pathFor({ use: "sending", account, zone, domain: name, messageId, to, from: sender });
+    // The name has no records for bounces of its own: they come to ours, and go on to the sender.
+    return returns.pathFor({ use: "forward", account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } });
+  }
+
+  async function sorted({ account }: SendRequest, { name }: SenderDomain, left: Letter["recipients"], settled: Settled[]): Promise<Omit<SendResult, "messageId" | "suppressed">> {
+    const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
+    const textsOf = (those: Settled[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
+    const refused = settled.filter((one) => !one.ok);
+    // Not even the queue would have it: the caller still has the message, and may come again.
+    if (refused.length === settled.length && refused.every(({ temporary }) => temporary)) {
+      const [{ rcpt, reply }] = refused as [(typeof refused)[number]];
+      throw mailErrors.deliveryFailed({ address: rcpt, status: reply.code, reply: `${reply.enhanced} ${reply.text}`, answer: reply });
+    }
+    for (const { rcpt, reply, temporary } of refused) if (!temporary) await returns?.noteRefused({ account, domain: name, rcpt, reply });
+    return {
+      delivered: textsOf(settled.filter((one) => one.ok && one.queued !== true)),
+      queued: textsOf(settled.filter((one) => one.ok && one.queued === true)),
+      permanentBounces: textsOf(refused),
+      refusals: refused.map(({ rcpt, reply }) => ({ rcpt: texts.get(rcpt) ?? rcpt, reply })),
+    };
+  }
+
+  return { send, limits: usage.of, sweep: usage.sweep };
+}
+
+function once<Value>(work: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined;
+  return () => (made ??= work());
+}

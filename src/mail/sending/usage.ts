@@ -1,0 +1,39 @@
+import type { Clock } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import { mailErrors } from "../errors.ts";
+import { countSent, forgetUsage, sentOn, type SendingTables } from "./domains-table.ts";
+import type { SendingUsage } from "./types.ts";
+
+export interface Usage {
+  /** Counts a message. Throws dailyLimitReached. */
+  take(account: string): Promise<void>;
+  of(account: string): Promise<SendingUsage>;
+  /** Deletes the counts of days that are over. */
+  sweep(): Promise<void>;
+}
+
+const DAY_MS = 86_400_000;
+const KEPT_DAYS = 7;
+
+/** How many messages accounts have sent today, over all processes. `limit` 0: nobody counts. */
+export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "now">; limit: number }): Usage {
+  const tables = db.tables<SendingTables>();
+  const today = () => Math.floor(clock.now() / DAY_MS);
+  const endOf = (day: number) => (day + 1) * DAY_MS;
+
+  return {
+    async take(account) {
+      if (limit === 0) return;
+      const day = today();
+      const { rows } = await db.write(countSent(tables, account, day, limit));
+      if (rows.length === 0) throw mailErrors.dailyLimitReached({ limit, retryAfter: Math.max(1, Math.ceil((endOf(day) - clock.now()) / 1000)) });
+    },
+    async of(account) {
+      if (limit === 0) return { quota: null, usage: null };
+      const day = today();
+      const sent = await sentOn(tables, account, day);
+      return { quota: { unit: "day", value: limit }, usage: { sent, overQuota: sent >= limit, resetsAt: endOf(day) } };
+    },
+    sweep: async () => void (await db.write(forgetUsage(tables, today() - KEPT_DAYS))),
+  };
+}

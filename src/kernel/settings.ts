@@ -71,7 +71,7 @@ export const settingsSchema = z.strictObject({
   }),
   outbound: group("Mail on its way out", {
     deliver: z.enum(["files", "mx", "smart_host"]).default("files").meta({ description: "`files`: nothing leaves, each message becomes a file. `mx`: to the servers of its domain. `smart_host`: to the servers below", example: "mx" }),
-    smart_hosts: z.array(z.string().min(1)).default([]).meta({ description: "Servers that take all mail, the preferred one first: `smtp://user:password@host:587`, or `smtps://` for TLS from the first octet", example: ["smtps://user:password@mail.example.com"] }),
+    smart_hosts: z.array(z.string().min(1)).default([]).meta({ description: "Servers that take all mail, the preferred one first: `smtp://user:password@host:587`, or `smtps://` for TLS from the first octet. A password goes only to a host with a certificate that verifies, unless `?tls=require` follows, which takes any", example: ["smtps://user:password@mail.example.com"] }),
     forward: z.enum(["queue", "proxy"]).default("queue").meta({ description: "What becomes of a forward that the next server puts off: `queue` keeps it and tries again, `proxy` puts the sender off", example: "queue" }),
     port: port(25, "TCP port of the servers mail is delivered to"),
     ipv6: z.boolean().default(true).meta({ description: "Whether to connect to IPv6 addresses", example: true }),
@@ -96,6 +96,7 @@ export const settingsSchema = z.strictObject({
     mx: z.array(z.string().min(1)).min(1).max(10).default(["route1.reelpost.internal", "route2.reelpost.internal", "route3.reelpost.internal"]).meta({ description: "Hosts where mail of routed domains arrives, the preferred one first: this server's own names", example: ["mx1.example.com", "mx2.example.com"] }),
     spf_include: z.string().min(1).default("_spf.reelpost.internal").meta({ description: "Name of the SPF record that lists the addresses mail leaves from", example: "_spf.example.com" }),
     dkim_selector: z.string().min(1).max(60).default("reelpost").meta({ description: "Selector of the DKIM keys of routed domains", example: "reelpost" }),
+    dkim_days: count(180, 0, 3650, "Days after which DKIM keys are replaced, in zones whose records get into the DNS by themselves; 0: only when somebody asks"),
     from: z.string().min(3).default("noreply@reelpost.internal").meta({ description: "Sender of the mail that asks a destination address to agree", example: "Example Mail <noreply@example.com>" }),
     forward_domain: z.string().min(1).default("forward.reelpost.internal").meta({ description: "Domain of the envelope senders of forwarded mail (SRS), which signs it too: its MX leads here, its SPF record names the addresses mail leaves from", example: "forward.example.com" }),
     sending_label: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$/).default("rp-bounce").meta({ description: "First label of the names where bounces of sent mail arrive, and selector of the keys sent mail is signed with", example: "rp-bounce" }),

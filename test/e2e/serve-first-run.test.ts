@@ -66,7 +66,7 @@ describe("the first start", { concurrency: 2 }, () => {
     while (!words.includes("CLOUDFLARE_ACCOUNT_ID")) await once(people.stdout!, "data");
     people.kill("SIGINT");
     assert.deepEqual(await once(people, "close"), [0, null]);
-    assert.match(words, /^Reelpost \S+ serves api, workers, smtp, dns\n/);
+    assert.match(words, /^Reelpost \S+ serves api, workers, smtp, outbound, dns\n/);
     for (const row of [/API +http:\/\/127\.0\.0\.1:\d+\/client\/v4\n/, /API docs +http\S+\/docs\n/, /Workers +http:\/\/<worker>\.main\.localhost:\d+\n +http:\S+\/workers\/<worker>\/\n/, /SMTP +127\.0\.0\.1:\d+ +for <worker>@main\.localhost\n/, /Health +\S+\/healthz/, new RegExp(`Data +${dataDirectory}\n`), /Account +[0-9a-f]{32} +Main\n/, /shown this once/, /export CLOUDFLARE_API_TOKEN=[\w-]{40}\n/]) assert.match(words, row);
   });
 
@@ -104,7 +104,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
   }
 
   test("a role that does not exist, and roles that nobody could reach", async (t) => {
-    await assert.rejects(servePlatform(t, { roles: ["api", "video"] }), whoMayNot("unknownRole", /"video".*api, workers, smtp, dns/));
+    await assert.rejects(servePlatform(t, { roles: ["api", "video"] }), whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns/));
     for (const roles of [["api"], ["workers"], ["smtp"]]) await assert.rejects(servePlatform(t, { roles }), whoMayNot("rolesApart", /database\.url/));
     const server = await servePlatform(t, { roles: ["api", "workers"] });
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);

@@ -11,7 +11,8 @@ import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
 import { createOutbound } from "./outbound.ts";
 import { resolverOf, startSink } from "./outbound.testing.ts";
-import { outboundMigrations, type OutboundTables } from "./queue/migrations.ts";
+import type { OutboundTables } from "./queue/migrations.ts";
+import { outboundMigrations } from "./migrations.ts";
 
 /**
  * A ledger of what was taken, over processes that are killed in the middle of it: every message that was acknowledged arrives or fails

@@ -9,7 +9,7 @@ import { createLocalEvents, migrate, openFsObjects, openSqlite } from "../../sto
 import type { Outbound, TraceEvent } from "../messages/types.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "./outbound.ts";
 import { HANG, resolverOf, startScripted, startSink, type Sink } from "./outbound.testing.ts";
-import { outboundMigrations } from "./queue/migrations.ts";
+import { outboundMigrations } from "./migrations.ts";
 
 /** The whole room: from a message to a real next hop, and what becomes of both when that one fails. */
 

@@ -80,6 +80,8 @@ export interface OutboundService extends Queue {
   readonly relayThenQueue: Transport;
   /** Delivers what waits, in this process. Without it the process only takes mail in. */
   start(): void;
+  /** Recipients that wait for a try, counted up to the bound of the queue; what was counted in the last seconds counts. */
+  waiting(): Promise<number>;
   /** Destinations and hosts that are left alone for a while, and why. */
   paused(): { name: string; until: Date; why: string }[];
   /** Begins nothing more, lets deliveries under way end, breaks them off after `graceMs` (default 10 s). */
@@ -108,9 +110,14 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   let stopped: Promise<void> | undefined;
 
   let counted = { at: -Infinity, waiting: 0 };
-  async function isFull() {
+  async function waiting() {
     if (clock.now() - counted.at > COUNTED_FOR_MS) counted = { at: clock.now(), waiting: await table.waiting(limits.waiting) };
-    return counted.waiting >= limits.waiting ? { waiting: counted.waiting, limit: limits.waiting } : undefined;
+    return counted.waiting;
+  }
+
+  async function isFull() {
+    const found = await waiting();
+    return found >= limits.waiting ? { waiting: found, limit: limits.waiting } : undefined;
   }
 
   const insert = gather(table.insert, 100);
@@ -163,6 +170,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       });
       unsubscribe = events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))) ?? unsubscribe;
     },
+    waiting,
     paused: () => [...breaker.list(), ...smtp.breaker.list()].map(({ key, until, why }) => ({ name: key, until: new Date(until), why })),
     stop: (how) => (stopped ??= stop(how)),
   };

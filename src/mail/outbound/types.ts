@@ -26,6 +26,18 @@ export interface TlsPolicy {
 
 export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsPolicy | undefined>;
 
+/** What DANE says of one host (RFC 7672). `unknown`: nobody can tell, so no mail may go there now. */
+export type DaneFinding =
+  | { kind: "none" }
+  | { kind: "unknown"; why: string }
+  /** `host`: the name to ask the certificate for (SNI): where the aliases of the MX host lead. */
+  | { kind: "policy"; host: string; policy: TlsPolicy };
+
+/** For a domain whose mail comes in at this very server: the host of ours that takes it, or that its MX records lead to one. */
+export type LocalHop = (domain: string) => Promise<SmartHost | "by-mx" | undefined>;
+
+export type DaneFor = (domain: string, host: string) => Promise<DaneFinding>;
+
 export interface SmartHost {
   /** Name or address. */
   host: string;
@@ -69,6 +81,8 @@ export interface Result {
   host?: string;
   /** "TLSv1.3"; undefined for plain text. */
   tls?: string;
+  /** The next hop was told NOTIFY=SUCCESS and understands it: that notice is its to send (RFC 3461 5.2.1). */
+  notices?: true;
 }
 
 export interface Carried {

@@ -1,75 +1,75 @@
 import { sql } from "kysely";
 import type { Migration } from "../../../store/index.ts";
 
-export const outboundMigrations: Migration[] = [
-  {
-    name: "mail-outbound-001",
-    async up(db, types) {
-      const key = sql.raw(types.keyText);
-      await db.schema.createTable("outbound_messages")
-        .addColumn("id", key, (column) => column.primaryKey())
-        .addColumn("account_id", key, (column) => column.notNull())
-        .addColumn("zone_id", "text")
-        .addColumn("cause", "text", (column) => column.notNull())
-        .addColumn("script", "text")
-        .addColumn("inbound_id", "text")
-        .addColumn("inbound_rcpt", "text")
-        .addColumn("header_id", "text", (column) => column.notNull())
-        .addColumn("mail_from", "text", (column) => column.notNull())
-        .addColumn("vouched", "integer", (column) => column.notNull())
-        .addColumn("size", "bigint", (column) => column.notNull())
-        .addColumn("eight_bit", "integer", (column) => column.notNull())
-        .addColumn("utf8_header", "integer", (column) => column.notNull())
-        .addColumn("dsn", "text")
-        .addColumn("body_in", "text")
-        .addColumn("created_at", "bigint", (column) => column.notNull())
-        .addColumn("finished_at", "bigint")
-        .addColumn("body_until", "bigint")
-        .execute();
-      await sql`create index outbound_body_until on outbound_messages (body_until) where body_until is not null`.execute(db);
-      await sql`create index outbound_finished on outbound_messages (finished_at) where finished_at is not null`.execute(db);
-      await sql`create index outbound_unfinished on outbound_messages (created_at, id) where finished_at is null`.execute(db);
+const queueMigration: Migration = {
+  name: "mail-outbound-001",
+  async up(db, types) {
+    const key = sql.raw(types.keyText);
+    await db.schema.createTable("outbound_messages")
+      .addColumn("id", key, (column) => column.primaryKey())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("zone_id", "text")
+      .addColumn("cause", "text", (column) => column.notNull())
+      .addColumn("script", "text")
+      .addColumn("inbound_id", "text")
+      .addColumn("inbound_rcpt", "text")
+      .addColumn("header_id", "text", (column) => column.notNull())
+      .addColumn("mail_from", "text", (column) => column.notNull())
+      .addColumn("vouched", "integer", (column) => column.notNull())
+      .addColumn("size", "bigint", (column) => column.notNull())
+      .addColumn("eight_bit", "integer", (column) => column.notNull())
+      .addColumn("utf8_header", "integer", (column) => column.notNull())
+      .addColumn("dsn", "text")
+      .addColumn("body_in", "text")
+      .addColumn("created_at", "bigint", (column) => column.notNull())
+      .addColumn("finished_at", "bigint")
+      .addColumn("body_until", "bigint")
+      .execute();
+    await sql`create index outbound_body_until on outbound_messages (body_until) where body_until is not null`.execute(db);
+    await sql`create index outbound_finished on outbound_messages (finished_at) where finished_at is not null`.execute(db);
+    await sql`create index outbound_unfinished on outbound_messages (created_at, id) where finished_at is null`.execute(db);
 
-      await db.schema.createTable("outbound_bodies")
-        .addColumn("message_id", key, (column) => column.primaryKey())
-        .addColumn("body", sql.raw(types.bytes), (column) => column.notNull())
-        .execute();
+    await db.schema.createTable("outbound_bodies")
+      .addColumn("message_id", key, (column) => column.primaryKey())
+      .addColumn("body", sql.raw(types.bytes), (column) => column.notNull())
+      .execute();
 
-      await db.schema.createTable("outbound_recipients")
-        .addColumn("id", key, (column) => column.primaryKey())
-        .addColumn("message_id", key, (column) => column.notNull())
-        .addColumn("account_id", key, (column) => column.notNull())
-        .addColumn("rcpt", "text", (column) => column.notNull())
-        .addColumn("domain", key, (column) => column.notNull())
-        .addColumn("destination", key, (column) => column.notNull())
-        .addColumn("siblings", "integer", (column) => column.notNull())
-        .addColumn("notify", "text")
-        .addColumn("orcpt", "text")
-        .addColumn("state", key, (column) => column.notNull())
-        .addColumn("attempts", "integer", (column) => column.notNull())
-        .addColumn("next_try", "bigint")
-        .addColumn("token", "text")
-        .addColumn("lease_until", "bigint")
-        .addColumn("reply_code", "integer")
-        .addColumn("reply_enhanced", "text")
-        .addColumn("reply_text", "text")
-        .addColumn("host", "text")
-        .addColumn("tell_at", "bigint")
-        .addColumn("created_at", "bigint", (column) => column.notNull())
-        .addColumn("expires_at", "bigint", (column) => column.notNull())
-        .addColumn("finished_at", "bigint")
-        .execute();
-      // A recipient that waits has next_try, one under way has lease_until, one that is done has neither.
-      await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(db);
-      await sql`create index outbound_expiring on outbound_recipients (expires_at) where next_try is not null`.execute(db);
-      await sql`create index outbound_leased on outbound_recipients (lease_until) where lease_until is not null`.execute(db);
-      await sql`create index outbound_untold on outbound_recipients (tell_at) where tell_at is not null`.execute(db);
-      await sql`create index outbound_of_message on outbound_recipients (message_id, id)`.execute(db);
-      await sql`create index outbound_of_account on outbound_recipients (account_id, created_at, id)`.execute(db);
-      await sql`create index outbound_by_state on outbound_recipients (account_id, state, created_at, id)`.execute(db);
-    },
+    await db.schema.createTable("outbound_recipients")
+      .addColumn("id", key, (column) => column.primaryKey())
+      .addColumn("message_id", key, (column) => column.notNull())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("rcpt", "text", (column) => column.notNull())
+      .addColumn("domain", key, (column) => column.notNull())
+      .addColumn("destination", key, (column) => column.notNull())
+      .addColumn("siblings", "integer", (column) => column.notNull())
+      .addColumn("notify", "text")
+      .addColumn("orcpt", "text")
+      .addColumn("state", key, (column) => column.notNull())
+      .addColumn("attempts", "integer", (column) => column.notNull())
+      .addColumn("next_try", "bigint")
+      .addColumn("token", "text")
+      .addColumn("lease_until", "bigint")
+      .addColumn("reply_code", "integer")
+      .addColumn("reply_enhanced", "text")
+      .addColumn("reply_text", "text")
+      .addColumn("host", "text")
+      .addColumn("tell_at", "bigint")
+      .addColumn("created_at", "bigint", (column) => column.notNull())
+      .addColumn("expires_at", "bigint", (column) => column.notNull())
+      .addColumn("finished_at", "bigint")
+      .execute();
+    // A recipient that waits has next_try, one under way has lease_until, one that is done has neither.
+    await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(db);
+    await sql`create index outbound_expiring on outbound_recipients (expires_at) where next_try is not null`.execute(db);
+    await sql`create index outbound_leased on outbound_recipients (lease_until) where lease_until is not null`.execute(db);
+    await sql`create index outbound_untold on outbound_recipients (tell_at) where tell_at is not null`.execute(db);
+    await sql`create index outbound_of_message on outbound_recipients (message_id, id)`.execute(db);
+    await sql`create index outbound_of_account on outbound_recipients (account_id, created_at, id)`.execute(db);
+    await sql`create index outbound_by_state on outbound_recipients (account_id, state, created_at, id)`.execute(db);
   },
-];
+};
+
+export const outboundMigrations: Migration[] = [queueMigration];
 
 export interface MessageRow {
   id: string;

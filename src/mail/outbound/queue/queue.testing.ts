@@ -10,7 +10,8 @@ import type { Outbound, TraceEvent } from "../../messages/types.ts";
 import { SMALL_BODY_BYTES } from "./bodies.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
 import type { Carried, Carrier, Parcel, Result } from "../types.ts";
-import { outboundMigrations, type OutboundTables } from "./migrations.ts";
+import type { OutboundTables } from "./migrations.ts";
+import { outboundMigrations } from "../migrations.ts";
 import type { Failure } from "./settle.ts";
 
 export const NOON = Date.UTC(2026, 0, 1, 12);

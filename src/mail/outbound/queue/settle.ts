@@ -55,9 +55,9 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     trace({ ...tracedAs(message, row.rcpt), at: new Date(clock.now()), step, detail: { ...tracedDetail(message, row.rcpt), ...reply, ...detail } });
   }
 
-  function valuesOf(row: RecipientRow, { outcome, reply, host }: Result, now: number, wait: (attempts: number) => number): Partial<RecipientRow> {
+  function valuesOf(row: RecipientRow, { outcome, reply, host, notices }: Result, now: number, wait: (attempts: number) => number): Partial<RecipientRow> {
     const words = { reply_code: reply.code, reply_enhanced: reply.enhanced, reply_text: reply.text, host: host ?? null };
-    if (outcome === "delivered") return { ...words, state: "delivered", finished_at: now };
+    if (outcome === "delivered") return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
     if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + TELLING_MS };
     if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + TELLING_MS };
     // The last try is at the very end.

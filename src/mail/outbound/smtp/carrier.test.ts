@@ -276,6 +276,19 @@ test("TLS from the first octet", async () => {
   assert.equal((await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome, "delivered");
 });
 
+// ---- ourselves
+
+test("mail for a domain of ours goes to where we take mail, or by its MX records, which for others would be a loop", async () => {
+  const sink = await startSink();
+  const resolver = resolverOf({ "mine.example": { mx: [[10, "out.example"]] }, "stranger.example": { mx: [[10, "out.example"]] }, "out.example": { a: ["127.0.0.1"] } });
+  const isMine = (domain: string) => domain === "mine.example";
+  const near = open({ port: 1 }, { resolver, localHop: async (domain) => (isMine(domain) ? { host: "127.0.0.1", port: sink.port, tls: "none" } : undefined), daneFor: () => assert.fail("it is nobody's business"), mayConnect: () => false });
+  assert.equal((await near.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome, "delivered");
+  const far = open(sink, { resolver, localHop: async (domain) => (isMine(domain) ? "by-mx" : undefined) });
+  assert.equal((await far.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.match(told(await far.carry("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!, /^b permanent 554 5\.4\.6/);
+});
+
 // ---- being broken off
 
 test("an attempt that is broken off says so and leaves no connection behind", async () => {

@@ -1,15 +1,14 @@
 import { getCACertificates } from "node:tls";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { SmtpReply } from "../../messages/types.ts";
-import type { Carried, Carrier, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost, TlsPolicy } from "../types.ts";
+import type { Carried, Carrier, DaneFor, LocalHop, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost } from "../types.ts";
 import { createBreaker, type Breaker } from "./breaker.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
-import type { Routed } from "./next-hops.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { isTooManyRecipients, reply } from "./replies.ts";
 import { createRoutes } from "./routes.ts";
 import { nameOf, type Session, type SessionTarget } from "./session.ts";
-import { allowsHost } from "./tls-policy.ts";
+import { createTargets } from "./targets.ts";
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./timeouts.ts";
 
 export interface CarrierOptions {
@@ -31,6 +30,10 @@ export interface CarrierOptions {
   mayConnect?: (address: string) => boolean;
   /** What a domain demands. Default: opportunistic TLS. */
   policyFor?: PolicyFor;
+  /** What DANE says of a host; where it says something, it goes before the policy. Default: nothing. */
+  daneFor?: DaneFor;
+  /** Tells domains of ours apart; not asked where there are smart hosts. */
+  localHop?: LocalHop;
   /** Certificates to trust beside the system's, PEM. */
   ca?: string | string[];
   timeouts?: Partial<SmtpTimeouts>;
@@ -43,14 +46,13 @@ export interface CarrierOptions {
 }
 
 const SECOND = 1000;
-const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic" };
 
 /** Delivers over SMTP: to the MX hosts of the domain, or to the smart hosts. */
 export function createCarrier(options: CarrierOptions): Carrier & { breaker: Breaker } {
-  const { clock, log, policyFor, maxHosts = 4, smartHosts = [] } = options;
+  const { clock, log, policyFor, daneFor, localHop, maxHosts = 4, smartHosts = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const breaker = createBreaker({ clock, after: 3, minMs: 60 * SECOND, maxMs: 30 * 60 * SECOND });
-  const routes = createRoutes(options);
+  const targetsOf = createTargets({ routes: createRoutes(options), smartHosts, policyFor, daneFor, localHop });
   const pool: Pool = createPool({
     name: options.name, timeouts,
     ...(options.localAddress && { localAddress: options.localAddress }),
@@ -58,17 +60,6 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     ...(options.ca !== undefined && { ca: [...getCACertificates("default"), ...[options.ca].flat()] }),
     messagesPerConnection: options.messagesPerConnection ?? 100, idleMs: options.idleMs ?? 10 * SECOND, maxIdle: options.maxIdle ?? 100,
   });
-
-  /** Where to, in order; or why nowhere. */
-  async function targetsOf(domain: string): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
-    if (smartHosts.length > 0) return routes.smart();
-    const routed = await routes.to(domain);
-    if (!routed.ok) return routed;
-    const policy = (await policyFor?.(domain)) ?? OPPORTUNISTIC;
-    const allowed = routed.hops.filter(({ host }) => allowsHost(policy, host));
-    if (allowed.length > 0) return allowed.map((hop) => ({ ...hop, policy }));
-    return { ok: false, permanent: false, reply: reply(451, "4.7.5", `the policy of ${domain} allows none of its mail servers (${routed.hops[0]!.host})`) };
-  }
 
   /** The connection this message goes over. An opportunist whose TLS fails goes on without (RFC 7435 3). */
   async function connect(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }> {
@@ -98,7 +89,9 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   async function speak(session: Session, parcel: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
     const { peer: host, tls, extensions, maxSize } = session;
     const results: Result[] = [];
-    const add = (rcpt: string, outcome: Result["outcome"], answer: SmtpReply) => results.push({ rcpt, outcome, reply: answer, host, ...(tls !== undefined && { tls }) });
+    const wishes = new Set(extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : []);
+    const add = (rcpt: string, outcome: Result["outcome"], answer: SmtpReply) =>
+      results.push({ rcpt, outcome, reply: answer, host, ...(tls !== undefined && { tls }), ...(outcome === "delivered" && wishes.has(rcpt) && { notices: true as const }) });
     const addAll = (outcome: Result["outcome"], answer: SmtpReply) => {
       for (const { rcpt } of to) add(rcpt, outcome, answer);
       return results;

@@ -18,6 +18,9 @@ export interface RoutesOptions {
 /** How long a route is believed. Shorter than any sensible TTL; long enough that a thousand messages to one domain ask once. */
 const BELIEVED_MS = 60_000;
 const MAX_BELIEVED = 1000;
+const NOBODY: ReadonlySet<string> = new Set();
+
+export type Routes = ReturnType<typeof createRoutes>;
 
 /** Where mail goes, with a short memory. Equal hosts keep the order that chance gave them for that long; connections are shared so. */
 export function createRoutes({ clock, name, resolver, smartHosts = [], port = 25, families = [4, 6], ownNames = [], mayConnect = () => true, random = Math.random }: RoutesOptions) {
@@ -48,7 +51,10 @@ export function createRoutes({ clock, name, resolver, smartHosts = [], port = 25
   }
 
   return {
-    to: (domain: string): Promise<Routed> => remembered(`domain ${domain}`, () => routeTo(domain, options)),
+    /** `ours`: it is no loop that its mail comes to us. */
+    to: (domain: string, { ours = false } = {}): Promise<Routed> => remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
+    /** Every address of one host that was chosen by us. */
+    host: targetsOf,
     /** Every address of every smart host, in the order of the list. */
     async smart(): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
       const each = await Promise.all(smartHosts.map(targetsOf));

@@ -1,0 +1,5 @@
+import type { Migration } from "../../store/index.ts";
+import { stsMigration } from "./policy/sts-table.ts";
+import { outboundMigrations as queueMigrations } from "./queue/migrations.ts";
+
+export const outboundMigrations: Migration[] = [...queueMigrations, stsMigration];

@@ -1,0 +1,66 @@
+import { messageOf } from "../../../kernel/index.ts";
+import type { DaneFinding, DaneFor } from "../types.ts";
+import { checkTlsa, isUsable, type Tlsa } from "./tlsa.ts";
+
+/** DNS whose answers say whether DNSSEC stands behind them: only a resolver of one's own that validates may be asked. */
+export interface SecureLookups {
+  /** Rejects with `code` ENOTFOUND, ENODATA, or any other for "ask again later". `name`: where aliases led. */
+  query(name: string, type: "A" | "AAAA" | "MX" | "TLSA"): Promise<{ name: string; records: { data: unknown }[]; authentic: boolean }>;
+}
+
+type Asked = { there: true; name: string; data: unknown[]; authentic: boolean } | { there: false };
+
+const NONE: DaneFinding = { kind: "none" };
+/** RFC 7672 3.1: more than any real host has; each is compared with each certificate. */
+const MAX_RECORDS = 50;
+
+/** What DANE says of mail servers (RFC 7672), for connections to `port`. */
+export function createDane({ lookups, port }: { lookups: SecureLookups; port: number }): DaneFor {
+  async function ask(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<Asked> {
+    try {
+      const { name: found, records, authentic } = await lookups.query(name, type);
+      return { there: true, name: found, data: records.map(({ data }) => data), authentic };
+    } catch (err) {
+      const { code } = err as NodeJS.ErrnoException;
+      if (code === "ENOTFOUND" || code === "ENODATA") return { there: false };
+      throw err;
+    }
+  }
+
+  /** RFC 7672 2.2.2: where the address of a host is not signed nothing of it is, and many a server fails at TLSA questions in such zones. */
+  async function secureName(host: string): Promise<string | undefined> {
+    for (const type of ["A", "AAAA"] as const) {
+      const found = await ask(host, type);
+      if (found.there) return found.authentic ? found.name : undefined;
+    }
+    return undefined;
+  }
+
+  async function look(domain: string, host: string): Promise<DaneFinding> {
+    // RFC 7672 2.2.1: who could forge the MX could name any host, and TLSA records of that one too.
+    const mx = await ask(domain, "MX");
+    if (mx.there ? !mx.authentic : host !== domain) return NONE;
+    const expanded = await secureName(host);
+    if (expanded === undefined) return NONE;
+    for (const name of new Set([expanded, host])) {
+      const tlsa = await ask(`_${port}._tcp.${name}`, "TLSA");
+      if (!tlsa.there || !tlsa.authentic) continue;
+      const usable = (tlsa.data as Tlsa[]).slice(0, MAX_RECORDS).filter(isUsable);
+      // 2.2: records of which none can be used still say that there is TLS.
+      if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require" } };
+      const names = [...new Set([name, host, domain])];
+      return { kind: "policy", host: name, policy: { level: "require", verify: (_host, socket) => checkTlsa(socket, usable, names) } };
+    }
+    return NONE;
+  }
+
+  return async (domain, host) => {
+    if (domain.startsWith("[")) return NONE;
+    try {
+      return await look(domain, host);
+    } catch (err) {
+      // 2.1.2: an answer that cannot be had may be one that somebody keeps back.
+      return { kind: "unknown", why: `it cannot be looked up whether ${host} has TLSA records: ${messageOf(err)}` };
+    }
+  };
+}

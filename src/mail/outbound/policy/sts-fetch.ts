@@ -1,0 +1,89 @@
+import { request } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { getCACertificates } from "node:tls";
+import { messageOf } from "../../../kernel/index.ts";
+import { MAX_POLICY_BYTES, readPolicy, type StsPolicy } from "../../../protocol/mtasts/index.ts";
+import type { MailResolver } from "../types.ts";
+
+export interface StsFetchOptions {
+  resolver: Pick<MailResolver, "resolve4" | "resolve6">;
+  /** Whether a stranger's DNS may lead us to this address. */
+  mayConnect: (address: string) => boolean;
+  /** Default 443. */
+  port?: number;
+  /** Certificates to trust beside the system's, PEM. */
+  ca?: string;
+  /** RFC 8461 3.3 suggests a minute; mail waits for it, so default 10 s. */
+  timeoutMs?: number;
+}
+
+export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string };
+
+/** Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host whose certificate names it, without following redirections. Never rejects. */
+export function createStsFetch({ resolver, mayConnect, port = 443, ca, timeoutMs = 10_000 }: StsFetchOptions): (domain: string, signal: AbortSignal) => Promise<StsFetched> {
+  const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
+  const lookup = lookupBy(resolver, mayConnect);
+
+  function get(host: string, signal: AbortSignal): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const asking = request({
+      host, port, path: "/.well-known/mta-sts.txt", servername: host, agent: false, lookup, minVersion: "TLSv1.2", signal, headers: { accept: "text/plain" },
+      // A server that takes invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED takes none here.
+      rejectUnauthorized: true, ...(trusted && { ca: trusted }),
+    });
+    asking.once("error", reject).once("response", (response) => {
+      response.once("error", reject);
+      const problem = problemOf(response.statusCode, response.headers["content-type"]);
+      if (problem !== undefined) {
+        reject(new Error(problem));
+        return void asking.destroy();
+      }
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size <= MAX_POLICY_BYTES) return;
+        reject(new Error(`the policy is larger than ${MAX_POLICY_BYTES} bytes`));
+        asking.destroy();
+      });
+      response.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    });
+    asking.end();
+    return promise;
+  }
+
+  return async (domain, signal) => {
+    try {
+      const reading = readPolicy(await get(`mta-sts.${domain}`, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])));
+      return reading.ok ? reading : { ok: false, why: reading.why };
+    } catch (err) {
+      return { ok: false, why: messageOf(err) };
+    }
+  };
+}
+
+function problemOf(status: number | undefined, type = ""): string | undefined {
+  if (status !== 200) return `mta-sts.txt was answered with ${status}`;
+  // RFC 8461 3.2: what some user of the host put there as a picture or a page is no policy.
+  return /^text\/plain\s*(;|$)/i.test(type) ? undefined : `mta-sts.txt has the type ${JSON.stringify(type.slice(0, 60))}, not text/plain`;
+}
+
+/** Our own resolver in the place of the system's, and no way into the private network. */
+function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: string) => boolean): LookupFunction {
+  type Answer = Parameters<Parameters<LookupFunction>[2]>;
+  async function find(host: string, all: boolean): Promise<Answer> {
+    const each = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    const addresses = each.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+    if (addresses.length === 0) throw each.find((one) => one.status === "rejected")?.reason ?? new Error(`${host} has no address`);
+    const usable = addresses.filter(mayConnect);
+    if (usable.length === 0) throw new Error(`${host} leads to ${addresses[0]}, where nothing may be fetched from`);
+    const found = usable.map((address) => ({ address, family: isIP(address) }));
+    return all ? [null, found] : [null, found[0]!.address, found[0]!.family];
+  }
+  return async (host, { all }, done) => {
+    const answer = await find(host, all === true).catch((err: unknown): Answer => [err as NodeJS.ErrnoException, []]);
+    // Outside of the promise: what it throws is the caller's.
+    setImmediate(done, ...answer);
+  };
+}

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { createManualClock, silentLog } from "../../../kernel/index.ts";
+import { migrate, openSqlite, type Db } from "../../../store/index.ts";
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { selfSigned, type Pair } from "../certificate.testing.ts";
+import { parcelOf, startSink } from "../outbound.testing.ts";
+import { createCarrier } from "../smtp/carrier.ts";
+import { startDns, type Told } from "./dns.testing.ts";
+import { createStsFetch } from "./sts-fetch.ts";
+import { createStsPolicies } from "./sts.ts";
+import { createStsTable, stsMigration } from "./sts-table.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const web = selfSigned("mta-sts.there.example");
+const ENFORCE = "version: STSv1\r\nmode: enforce\r\nmx: *.there.example\r\nmax_age: 604800\r\n";
+
+interface Site {
+  port: number;
+  status: number;
+  type: string;
+  body: string;
+  location?: string;
+  fetched: number;
+}
+
+/** The web server of a domain. */
+async function startSite(t: TestContext, pair: Pair = web): Promise<Site> {
+  const site: Site = { port: 0, status: 200, type: "text/plain", body: ENFORCE, fetched: 0 };
+  const server = createServer(pair, ({ url }, response) => {
+    site.fetched++;
+    response.writeHead(url === "/.well-known/mta-sts.txt" ? site.status : 404, { "content-type": site.type, ...(site.location !== undefined && { location: site.location }) }).end(site.body);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  site.port = (server.address() as AddressInfo).port;
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return site;
+}
+
+const txt = (id: string): Told => ({ records: { TXT: [`v=STSv1; id=${id};`] } });
+
+async function open(t: TestContext, db: Db, { pair = web, mayConnect = () => true, clock = createManualClock(Date.UTC(2026, 0, 1)) }: { pair?: Pair; mayConnect?: (address: string) => boolean; clock?: ReturnType<typeof createManualClock> } = {}) {
+  const site = await startSite(t, pair);
+  const names: Record<string, Told> = { "_mta-sts.there.example": txt("1"), "mta-sts.there.example": { records: { A: ["127.0.0.1"] } } };
+  const dns = await startDns(t, names);
+  const make = () => {
+    const made = createStsPolicies({ table: createStsTable(db), fetch: createStsFetch({ resolver: dns, mayConnect, port: site.port, ca: pair.cert, timeoutMs: 2000 }), resolveTxt: dns.resolveTxt, clock, log: silentLog });
+    t.after(() => made.close());
+    return made;
+  };
+  return { site, names, dns, clock, make, policyFor: make().policyFor };
+}
+
+async function temporary(t: TestContext): Promise<Db> {
+  const { mkdtempSync, rmSync } = await import("node:fs");
+  const folder = mkdtempSync("/tmp/reelpost-sts-");
+  const db = openSqlite({ path: `${folder}/test.db` });
+  t.after(async () => {
+    await db.close();
+    rmSync(folder, { recursive: true });
+  });
+  await migrate(db, [stsMigration]);
+  return db;
+}
+
+const ENFORCED = { level: "verified", mx: ["*.there.example"] };
+
+onEveryDatabase((engine) => {
+  test("a policy is fetched once, kept over processes, and replaced when its id changes", async (t) => {
+    const { db } = await engine.open(t, [stsMigration]);
+    const { site, names, clock, make, policyFor } = await open(t, db);
+    assert.deepEqual(await policyFor("there.example"), ENFORCED);
+    clock.advance(10 * MINUTE);
+    assert.deepEqual(await make().policyFor("there.example"), ENFORCED);
+    assert.equal(site.fetched, 1);
+    site.body = ENFORCE.replace("*.there", "mx.there");
+    names["_mta-sts.there.example"] = txt("2");
+    clock.advance(2 * MINUTE);
+    assert.deepEqual(await policyFor("there.example"), { level: "verified", mx: ["mx.there.example"] });
+    assert.equal(site.fetched, 2);
+  });
+
+  test("a policy that is held outlives its record, its server and its name, but not its time", async (t) => {
+    const { db } = await engine.open(t, [stsMigration]);
+    const { site, names, clock, policyFor } = await open(t, db);
+    assert.deepEqual(await policyFor("there.example"), ENFORCED);
+    site.status = 500;
+    const afterwards: (Told | undefined)[] = [txt("2"), { fail: ["TXT"] }, { records: {} }, { records: { TXT: ["v=STSv1; id=1;", "v=STSv1; id=2;"] } }];
+    for (const told of afterwards) {
+      names["_mta-sts.there.example"] = told!;
+      clock.advance(6 * MINUTE);
+      assert.deepEqual(await policyFor("there.example"), ENFORCED, JSON.stringify(told));
+    }
+    clock.advance(7 * DAY);
+    assert.equal(await policyFor("there.example"), undefined);
+  });
+});
+
+test("an old policy is fetched again on the side, before it ends", async (t) => {
+  const { site, clock, policyFor } = await open(t, await temporary(t));
+  await policyFor("there.example");
+  clock.advance(DAY + MINUTE);
+  assert.deepEqual(await policyFor("there.example"), ENFORCED);
+  while (site.fetched < 2) await new Promise((resolve) => void setTimeout(resolve, 1));
+  // Its time runs from the second fetch on, once that is written down.
+  clock.advance(7 * DAY - 2 * MINUTE);
+  const before = performance.now();
+  while ((await policyFor("there.example")) === undefined && performance.now() - before < 5000) clock.advance(1);
+  assert.deepEqual(await policyFor("there.example"), ENFORCED);
+});
+
+test("what is no policy, or comes from nobody who may say it, leaves the domain without one, and is not asked for again at once", async (t) => {
+  const cases: [string, (site: Site) => void][] = [
+    ["not found", (site) => void (site.status = 404)],
+    ["a redirection", (site) => void ((site.status = 302), (site.location = "https://mta-sts.there.example/else"))],
+    ["a page", (site) => void (site.type = "text/html")],
+    ["nonsense", (site) => void (site.body = "hello")],
+    ["too much", (site) => void (site.body = `${ENFORCE}${"x: y\r\n".repeat(20_000)}`)],
+  ];
+  for (const [what, change] of cases) {
+    const { site, policyFor, clock } = await open(t, await temporary(t));
+    change(site);
+    assert.equal(await policyFor("there.example"), undefined, what);
+    clock.advance(2 * MINUTE);
+    assert.equal(await policyFor("there.example"), undefined, what);
+    assert.equal(site.fetched, 1, what);
+    clock.advance(6 * MINUTE);
+    await policyFor("there.example");
+    assert.equal(site.fetched, 2, what);
+  }
+  const wrong = await open(t, await temporary(t), { pair: selfSigned("there.example") });
+  assert.equal(await wrong.policyFor("there.example"), undefined);
+  assert.equal(wrong.site.fetched, 0, "the certificate is for another name");
+  const inside = await open(t, await temporary(t), { mayConnect: (address) => address !== "127.0.0.1" });
+  assert.equal(await inside.policyFor("there.example"), undefined);
+  assert.equal(inside.site.fetched, 0, "nothing is fetched from inside");
+});
+
+test("without a record nothing is fetched; testing and none keep no mail back", async (t) => {
+  const { site, names, policyFor, clock } = await open(t, await temporary(t));
+  assert.equal(await policyFor("other.example"), undefined);
+  assert.equal(policyFor("[192.0.2.1]"), undefined);
+  assert.equal(site.fetched, 0);
+  for (const [id, mode] of Object.entries({ 5: "testing", 6: "none" })) {
+    site.body = ENFORCE.replace("enforce", mode);
+    names["_mta-sts.there.example"] = txt(id);
+    clock.advance(2 * MINUTE);
+    assert.equal(await policyFor("there.example"), undefined);
+  }
+  assert.equal(site.fetched, 2);
+});
+
+test("mail to a domain that enforces goes to hosts it names, over TLS that verifies, or waits", async (t) => {
+  const mx = selfSigned("mx.there.example");
+  for (const [what, { pair, host, outcome }] of Object.entries({
+    "a certificate that verifies": { pair: mx, host: "mx.there.example", outcome: "delivered" },
+    "a certificate of another name": { pair: selfSigned("mx.else.example"), host: "mx.there.example", outcome: "temporary" },
+    "no TLS": { pair: undefined, host: "mx.there.example", outcome: "temporary" },
+    "a host that the policy does not name": { pair: selfSigned("mx.else.example"), host: "mx.else.example", outcome: "temporary" },
+  })) {
+    const { names, dns, policyFor, clock } = await open(t, await temporary(t));
+    Object.assign(names, { "there.example": { records: { MX: [{ preference: 10, exchange: host }] } }, [host]: { records: { A: ["127.0.0.1"] } } });
+    const sink = await startSink(pair ?? {});
+    const carrier = createCarrier({ clock, log: silentLog, name: "out.example", resolver: dns, port: sink.port, policyFor, ...(pair && { ca: pair.cert }) });
+    t.after(() => carrier.close());
+    const { results: [result] } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+    assert.equal(result!.outcome, outcome, `${what}: ${result!.reply.text}`);
+    assert.equal(sink.mails.length, outcome === "delivered" ? 1 : 0, what);
+    if (outcome === "temporary") assert.equal(result!.reply.enhanced.slice(0, 3), "4.7", what);
+  }
+});

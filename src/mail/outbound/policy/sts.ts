@@ -1,0 +1,94 @@
+import type { Clock, Log } from "../../../kernel/index.ts";
+import { policyIdOf } from "../../../protocol/mtasts/index.ts";
+import type { PolicyFor, TlsPolicy } from "../types.ts";
+import type { StsFetched } from "./sts-fetch.ts";
+import type { KeptPolicy, StsTable } from "./sts-table.ts";
+
+export interface StsOptions {
+  table: StsTable;
+  fetch: (domain: string, signal: AbortSignal) => Promise<StsFetched>;
+  /** As node:dns/promises has it. */
+  resolveTxt: (name: string) => Promise<string[][]>;
+  clock: Pick<Clock, "now">;
+  log: Log;
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+/** How long an answer is used without asking for the record again, and how long nothing is fetched from a host that just failed (RFC 8461 3.3). */
+const BELIEVED_MS = MINUTE;
+const FAILED_MS = 5 * MINUTE;
+const MAX_KNOWN = 5000;
+
+/**
+ * What domains demand by MTA-STS (RFC 8461): the policy that is held, as long as it holds; a new one when the record tells of one. Whatever
+ * cannot be looked up or fetched leaves it at what is held, and without that at no policy.
+ */
+export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsOptions): { policyFor: PolicyFor; close(): void } {
+  const known = new Map<string, { until: number; answer: Promise<TlsPolicy | undefined> }>();
+  const failed = new Map<string, number>();
+  const closing = new AbortController();
+  let swept = clock.now();
+
+  function keep<Value>(map: Map<string, Value>, key: string, value: Value) {
+    map.delete(key);
+    if (map.size >= MAX_KNOWN) map.delete(map.keys().next().value!);
+    map.set(key, value);
+  }
+
+  async function idOf(domain: string): Promise<string | undefined> {
+    try {
+      return policyIdOf((await resolveTxt(`_mta-sts.${domain}`)).map((strings) => strings.join("")));
+    } catch {
+      // RFC 8461 3.1, 5.1: without a record there is nothing new; what is held goes on until it ends.
+      return undefined;
+    }
+  }
+
+  async function fetchNew(domain: string, id: string): Promise<KeptPolicy | undefined> {
+    if ((failed.get(domain) ?? 0) > clock.now()) return undefined;
+    const fetched = await fetch(domain, closing.signal);
+    if (!fetched.ok) {
+      keep(failed, domain, clock.now() + FAILED_MS);
+      log.info({ domain, why: fetched.why }, "the MTA-STS policy of a domain could not be fetched");
+      return undefined;
+    }
+    const now = clock.now();
+    const fresh = { id, policy: fetched.policy, fetchedAt: now, expiresAt: now + fetched.policy.maxAge * 1000 };
+    await table.put(domain, fresh);
+    if (now - swept > DAY) {
+      swept = now;
+      await table.forgetExpired(now);
+    }
+    return fresh;
+  }
+
+  async function look(domain: string): Promise<TlsPolicy | undefined> {
+    const [held, id] = await Promise.all([table.get(domain, clock.now()), idOf(domain)]);
+    // RFC 8461 3.3: once a day even where nothing is new, so that a policy does not end while its domain cannot be reached.
+    const stale = held !== undefined && (clock.now() - held.fetchedAt > DAY || held.expiresAt - clock.now() < (held.expiresAt - held.fetchedAt) / 2);
+    if (id === undefined) return asTls(held);
+    if (held?.id !== id) return asTls((await fetchNew(domain, id)) ?? held);
+    if (stale) fetchNew(domain, id).catch((err: unknown) => log.warn({ err, domain }, "the MTA-STS policy of a domain could not be kept"));
+    return asTls(held);
+  }
+
+  return {
+    policyFor(domain) {
+      if (domain.startsWith("[")) return undefined;
+      const found = known.get(domain);
+      if (found !== undefined && found.until > clock.now()) return found.answer;
+      const answer = look(domain).catch((err: unknown) => {
+        // Without the table nobody knows what was promised: the message waits.
+        known.delete(domain);
+        throw err;
+      });
+      keep(known, domain, { until: clock.now() + BELIEVED_MS, answer });
+      return answer;
+    },
+    close: () => closing.abort(new Error("the program is being stopped")),
+  };
+}
+
+/** RFC 8461 5: `testing` and `none` keep no mail back. */
+const asTls = (held: KeptPolicy | undefined): TlsPolicy | undefined => (held?.policy.mode === "enforce" ? { level: "verified", mx: held.policy.mx } : undefined);

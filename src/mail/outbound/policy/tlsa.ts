@@ -1,0 +1,83 @@
+import { createHash, X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
+import { SessionFailure } from "../smtp/failure.ts";
+import { reply } from "../smtp/replies.ts";
+
+/** A TLSA record (RFC 6698 2.1) as dns-packet gives it. */
+export interface Tlsa {
+  usage: number;
+  selector: number;
+  matchingType: number;
+  certificate: Uint8Array;
+}
+
+const [TRUST_ANCHOR, END_ENTITY] = [2, 3];
+const HASHES: Record<number, { name: string; octets: number }> = { 1: { name: "sha256", octets: 32 }, 2: { name: "sha512", octets: 64 } };
+const MAX_CHAIN = 10;
+
+/** RFC 7672 3.1.3: the usages 0 and 1 mean authorities that mail servers do not share. */
+export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): boolean {
+  if ((usage !== TRUST_ANCHOR && usage !== END_ENTITY) || (selector !== 0 && selector !== 1)) return false;
+  return matchingType === 0 ? certificate.length > 0 : HASHES[matchingType]?.octets === certificate.length;
+}
+
+/** Throws SessionFailure when none of the records stands for the server at the other end. `names`: those a certificate below a trust anchor may carry. */
+export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
+  const chain = chainOf(socket.getPeerX509Certificate());
+  const [leaf] = chain;
+  if (leaf === undefined) throw refused("it showed no certificate");
+  // RFC 7672 3.1.1: neither the name nor the dates of such a certificate mean anything.
+  if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
+  const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
+  const why = anchors.length === 0 ? "no TLSA record matches its certificate" : whyNotAnchored(chain, anchors, names, new Date());
+  if (why !== undefined) throw refused(why);
+}
+
+const refused = (why: string) => new SessionFailure(reply(451, "4.7.5", `DANE: ${why}`), { tls: true });
+
+/** As the server sent it, each certificate followed by its issuer's. */
+function chainOf(leaf: X509Certificate | undefined): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  for (let one = leaf; one !== undefined && chain.length < MAX_CHAIN; one = one.issuerCertificate) {
+    if (chain.at(-1)?.fingerprint256 === one.fingerprint256) break;
+    chain.push(one);
+  }
+  return chain;
+}
+
+function matches({ selector, matchingType, certificate }: Tlsa, shown: X509Certificate): boolean {
+  const octets = selector === 0 ? shown.raw : shown.publicKey.export({ type: "spki", format: "der" });
+  const hash = HASHES[matchingType];
+  return Buffer.from(certificate).equals(hash === undefined ? octets : createHash(hash.name).update(octets).digest());
+}
+
+/** RFC 7672 3.1.2, 3.2.2: from the server's certificate up to one that a record names, every link holds today, and the server's names it. */
+function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string[], now: Date): string | undefined {
+  const [leaf] = chain as [X509Certificate];
+  const whole = withAnchor(chain, anchors);
+  const at = whole.findIndex((one, depth) => depth > 0 && anchors.some((record) => matches(record, one)));
+  if (at === -1) return "no TLSA record matches a certificate of its chain";
+  for (const [depth, one] of whole.slice(0, at).entries()) {
+    const issuer = whole[depth + 1]!;
+    if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey)) return "the chain up to its trust anchor does not hold";
+    if (now < one.validFromDate || now > one.validToDate) return "a certificate of its chain is not valid today";
+  }
+  // "*" stands for one whole label only (3.2.2).
+  if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined)) return `its certificate is for none of ${names.join(", ")}`;
+  return undefined;
+}
+
+/** RFC 7671 5.2.2: an anchor that is in the DNS whole need not be sent. */
+function withAnchor(chain: X509Certificate[], anchors: Tlsa[]): X509Certificate[] {
+  const last = chain.at(-1)!;
+  for (const { selector, matchingType, certificate } of anchors) {
+    if (selector !== 0 || matchingType !== 0 || Buffer.from(certificate).equals(last.raw)) continue;
+    try {
+      const anchor = new X509Certificate(certificate);
+      if (last.checkIssued(anchor)) return [...chain, anchor];
+    } catch {
+      // What is no certificate anchors nothing.
+    }
+  }
+  return chain;
+}

@@ -1,0 +1,64 @@
+import { isIP } from "node:net";
+import { canonicalDomain } from "../../protocol/rfc5322/index.ts";
+import { outboundErrors } from "./errors.ts";
+import type { SmartHost } from "./types.ts";
+
+const LEVELS = ["none", "opportunistic", "require", "verified"] as const;
+
+/**
+ * Reads `smtp://user:password@host:587` and `smtps://host`. Default ports: 25, 587 with a password, 465 for smtps. `?tls=` none, opportunistic,
+ * require (any certificate) or verified; left out, a password goes only to a host whose certificate is verified. Throws UserError badSmartHost.
+ */
+export function readSmartHost(text: string): SmartHost {
+  const refuse = (why: string) => outboundErrors.badSmartHost({ given: withoutPassword(text), why });
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw refuse("it cannot be read");
+  }
+  if (url.protocol !== "smtp:" && url.protocol !== "smtps:") throw refuse("it begins with neither smtp:// nor smtps://");
+  if ((url.pathname !== "" && url.pathname !== "/") || url.hash !== "") throw refuse("something follows the port");
+  const host = hostOf(url.hostname);
+  if (host === undefined) throw refuse("it names no host");
+  const auth = authOf(url, refuse);
+  const implicit = url.protocol === "smtps:";
+  const tls = tlsOf(url, refuse);
+  if (implicit && tls !== undefined && tls !== "verified") throw refuse("smtps verifies the certificate, and takes no other tls");
+  if (auth !== undefined && (tls === "none" || tls === "opportunistic")) throw refuse("a password goes only over TLS");
+  const port = url.port === "" ? (implicit ? 465 : auth === undefined ? 25 : 587) : Number(url.port);
+  if (port === 0) throw refuse("there is no port 0");
+  return { host, port, ...(auth && { auth }), ...(implicit ? { tls: "implicit" as const } : tls !== undefined ? { tls } : port === 465 ? { tls: auth === undefined ? "opportunistic" : "verified" } : {}) };
+}
+
+function hostOf(hostname: string): string | undefined {
+  const bare = hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(bare)) return bare;
+  try {
+    return canonicalDomain(decodeURIComponent(hostname).replace(/\.$/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+function authOf({ username, password }: URL, refuse: (why: string) => Error): SmartHost["auth"] {
+  if (username === "" && password === "") return undefined;
+  if (username === "" || password === "") throw refuse("a user and a password belong together");
+  try {
+    return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  } catch {
+    throw refuse("a % in the user or the password is not followed by two hex digits");
+  }
+}
+
+function tlsOf({ searchParams }: URL, refuse: (why: string) => Error): (typeof LEVELS)[number] | undefined {
+  for (const name of searchParams.keys()) if (name !== "tls") throw refuse(`there is no option ${name}`);
+  const level = searchParams.get("tls");
+  if (level === null) return undefined;
+  const found = LEVELS.find((one) => one === level);
+  if (found === undefined) throw refuse(`tls is one of ${LEVELS.join(", ")}`);
+  return found;
+}
+
+/** What goes wrong is told in logs and on screens. */
+const withoutPassword = (text: string) => text.replace(/:\/\/[^/]*@/, "://…@").slice(0, 200);

@@ -1,0 +1,51 @@
+import type { SmtpReply } from "../../messages/types.ts";
+import type { DaneFor, LocalHop, PolicyFor, SmartHost, TlsPolicy } from "../types.ts";
+import { reply } from "./replies.ts";
+import type { Routes } from "./routes.ts";
+import type { SessionTarget } from "./session.ts";
+import { allowsHost } from "./tls-policy.ts";
+
+export interface TargetsOptions {
+  routes: Routes;
+  smartHosts: SmartHost[];
+  policyFor?: PolicyFor | undefined;
+  daneFor?: DaneFor | undefined;
+  localHop?: LocalHop | undefined;
+}
+
+/** Why nobody can be asked to take mail. */
+export interface Nowhere {
+  ok: false;
+  permanent: boolean;
+  reply: SmtpReply;
+}
+
+const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic" };
+
+/** Whom to give mail for a domain, in order, and how well protected; or why nobody. */
+export function createTargets({ routes, smartHosts, policyFor, daneFor, localHop }: TargetsOptions): (domain: string) => Promise<SessionTarget[] | Nowhere> {
+  async function serversOf(domain: string, ours: boolean): Promise<SessionTarget[] | Nowhere> {
+    const routed = await routes.to(domain, { ours });
+    if (!routed.ok) return routed;
+    const names = [...new Set(routed.hops.map(({ host }) => host))];
+    const [policy = OPPORTUNISTIC, ...each] = await Promise.all([policyFor?.(domain), ...names.map(async (host) => [host, await daneFor?.(domain, host)] as const)]);
+    const dane = new Map(each);
+    const targets: SessionTarget[] = [];
+    let why: string | undefined;
+    for (const hop of routed.hops) {
+      const found = dane.get(hop.host);
+      // RFC 8461 2: a policy of MTA-STS never makes good for DANE that fails, so where there is DANE nothing else is asked.
+      if (found?.kind === "policy") targets.push({ ...hop, host: found.host, policy: found.policy });
+      else if (found?.kind === "unknown") why ??= found.why;
+      else if (allowsHost(policy, hop.host)) targets.push({ ...hop, policy });
+    }
+    if (targets.length > 0) return targets;
+    return { ok: false, permanent: false, reply: reply(451, "4.7.5", why ?? `the policy of ${domain} allows none of its mail servers (${names[0]})`) };
+  }
+
+  return async (domain) => {
+    if (smartHosts.length > 0) return routes.smart();
+    const here = await localHop?.(domain);
+    return here === undefined || here === "by-mx" ? serversOf(domain, here !== undefined) : routes.host(here);
+  };
+}

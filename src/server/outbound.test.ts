@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { SMTPServer } from "smtp-server";
+import { createLifecycle, randomIds, silentLog, systemClock } from "../kernel/index.ts";
+import { createMetrics } from "../kernel/metrics.ts";
+import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
+import { outboundMigrations, type Outbound, type TraceEvent } from "../mail/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../store/index.ts";
+import { composeOutbound, type ServeOutboundParts } from "./outbound.ts";
+import { parseRoles } from "./roles.ts";
+
+async function startSink(t: TestContext) {
+  const sink = { port: 0, to: [] as string[] };
+  const server = new SMTPServer({
+    authOptional: true, disabledCommands: ["STARTTLS"], disableReverseLookup: true, logger: false, closeTimeout: 1,
+    onData: (stream, session, done) => void stream.resume().on("end", () => {
+      sink.to.push(...session.envelope.rcptTo.map(({ address }) => address));
+      done();
+    }),
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  sink.port = (server.server.address() as AddressInfo).port;
+  t.after(() => new Promise<void>((resolve) => void server.close(() => resolve())));
+  return sink;
+}
+
+const nothing = async () => Promise.reject(Object.assign(new Error("none"), { code: "ENODATA" }));
+
+async function open(t: TestContext, outbound: NonNullable<SettingsInput["outbound"]>, more: Partial<ServeOutboundParts> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
+  const db = openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, [...jobsMigrations, ...outboundMigrations]);
+  const lifecycle = createLifecycle({ log: silentLog });
+  t.after(async () => {
+    await lifecycle.stop();
+    await db.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const events = createLocalEvents({ log: silentLog });
+  const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
+  const store = { db, events, objects: await openFsObjects({ folder: join(folder, "objects") }), jobs: createJobs({ db, events, ...basics }) };
+  const trace: TraceEvent[] = [];
+  const captured: Outbound[] = [];
+  const metrics = createMetrics({ processMetrics: false });
+  const made = composeOutbound({
+    store, metrics, settings: settingsSchema.parse({ outbound }), roles: parseRoles(undefined), trace: (event) => void trace.push(event), onFailed: async () => {},
+    lookups: { query: nothing, resolveMx: nothing, resolveTxt: nothing, resolve6: nothing, resolve4: async (host) => (host.endsWith(".example") ? ["127.0.0.1"] : nothing()) },
+    files: { deliver: async (mail) => (captured.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) }, isOurs: async () => false, ownListener: () => undefined, limits: { pollMs: 20 }, ...more,
+  }, basics);
+  made.start();
+  return { ...made, trace, captured, metrics };
+}
+
+const mail = (to: string): Outbound => ({ messageId: randomIds.messageId("here.example"), cause: "send", from: "a@here.example", to: [to], raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n") });
+
+async function until(condition: () => boolean): Promise<void> {
+  const start = performance.now();
+  while (!condition()) {
+    if (performance.now() - start > 10_000) throw new Error(`waited in vain for ${condition}`);
+    await new Promise((resolve) => void setTimeout(resolve, 2));
+  }
+}
+
+test("files: nothing leaves", async (t) => {
+  const { relay, queue, relayThenQueue, captured, messages } = await open(t, {});
+  for (const way of [relay, queue, relayThenQueue]) assert.deepEqual(await way.deliver(mail("b@there.example")), [{ rcpt: "b@there.example", ok: true }]);
+  assert.equal(captured.length, 3);
+  assert.deepEqual((await messages.list({})).items, []);
+});
+
+test("mx: to the servers of the domain, never into the private network unless that is allowed, and counted", async (t) => {
+  const sink = await startSink(t);
+  const shut = await open(t, { deliver: "mx", port: sink.port });
+  const [refused] = await shut.relay.deliver(mail("b@there.example"));
+  assert.ok(!refused!.ok && !refused!.temporary && /no mail may be sent to 127\.0\.0\.1/.test(refused!.reply.text));
+  const [literal] = await shut.relay.deliver(mail("b@[127.0.0.1]"));
+  assert.ok(!literal!.ok && /no mail may be sent/.test(literal!.reply.text));
+  const { queue, relay, trace, metrics } = await open(t, { deliver: "mx", port: sink.port, allow_private: true });
+  await relay.deliver(mail("b@there.example"));
+  await queue.deliver(mail("c@there.example"));
+  await until(() => trace.filter(({ step }) => step === "delivered").length === 2);
+  assert.deepEqual(sink.to, ["b@there.example", "c@there.example"]);
+  const { body } = await metrics.render();
+  for (const line of ['reelpost_mail_outbound_total{step="delivered",way="relay"} 1', 'reelpost_mail_outbound_total{step="delivered",way="queue"} 1', "reelpost_mail_outbound_waiting 0", "reelpost_mail_outbound_paused 0"]) assert.ok(body.includes(line), body);
+});
+
+test("smart_host: everything to the first that works, wherever it is; without one there is no start", async (t) => {
+  const sink = await startSink(t);
+  const { relay } = await open(t, { deliver: "smart_host", smart_hosts: ["smtp://127.0.0.1:1", `smtp://relay.example:${sink.port}`] });
+  assert.deepEqual(await relay.deliver(mail("b@nowhere.test")), [{ rcpt: "b@nowhere.test", ok: true }]);
+  assert.deepEqual(sink.to, ["b@nowhere.test"]);
+  await assert.rejects(open(t, { deliver: "smart_host" }), { kind: "noSmartHosts" });
+  await assert.rejects(open(t, { deliver: "smart_host", smart_hosts: ["relay.example"] }), { kind: "badSmartHost" });
+});
+
+test("a process without the role takes mail in and leaves its delivery to others; mail of our domains goes to where we listen", async (t) => {
+  const sink = await startSink(t);
+  const ours = { isOurs: async (domain: string) => domain === "ours.test", ownListener: () => ({ host: "0.0.0.0", port: sink.port }) };
+  const idle = await open(t, { deliver: "mx" }, { ...ours, roles: parseRoles(["smtp"]) });
+  await idle.queue.deliver(mail("b@ours.test"));
+  assert.equal((await idle.messages.list({})).items[0]!.state, "queued");
+  assert.deepEqual(await idle.relay.deliver(mail("c@ours.test")), [{ rcpt: "c@ours.test", ok: true }]);
+  assert.deepEqual([sink.to, (await idle.messages.list({})).items[0]!.state], [["c@ours.test"], "queued"]);
+});

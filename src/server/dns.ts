@@ -20,6 +20,8 @@ export interface ServeDns {
   lookups: Lookups;
   /** What the world sees of records that should be there. */
   watch: RecordWatch & RecordVerifier;
+  /** Whether somebody enters the records of this zone by hand. */
+  byHand(zone: string): boolean;
   /** Brings records to the server that is in charge of the zones; undefined where that is this one, where people do, and without the role dns. */
   pusher: Pusher | undefined;
   /** The authoritative server, for the role dns; undefined where another one is in charge. Rejects when the port is taken. */
@@ -31,15 +33,16 @@ export function composeDns({ settings: { dns }, zones, metrics, store: { db, eve
   const lookedUp = metrics.counter("reelpost_dns_lookups_total", "Lookups that were not answered from memory, by what was found", ["type", "outcome", "own"]);
   const answered = metrics.counter("reelpost_dns_answers_total", "Answers of the DNS server", ["over", "rcode"]);
   const servers = (dns.resolvers.length > 0 ? dns.resolvers : getServers()).map(readEndpoint);
-  const byHand = new Set(dns.manual_zones.map((name) => name.toLowerCase().replace(/\.$/, "")));
+  const manual = new Set(dns.manual_zones.map((name) => name.toLowerCase().replace(/\.$/, "")));
+  const byHand = (name: string) => dns.provider === "manual" || manual.has(name);
   const lookups = createLookups({
     servers, clock, log,
-    own: { zones: zones.served, mayServe: ({ name }) => dns.provider === "embedded" && !byHand.has(name) },
+    own: { zones: zones.served, mayServe: ({ name }) => dns.provider === "embedded" && !byHand(name) },
     onLookup: ({ type, outcome, own }) => lookedUp.inc({ type, outcome, own: String(own) }),
   });
   const watch = createRecordWatch({ resolvers: [createLookupResolver(lookups)], clock, log });
   const provider = dnsProvider(dns, clock);
-  const pusher = provider && roles.has("dns") ? createPusher({ db, events, jobs, clock, log, provider, byHand: (name) => byHand.has(name) }) : undefined;
+  const pusher = provider && roles.has("dns") ? createPusher({ db, events, jobs, clock, log, provider, byHand }) : undefined;
   if (pusher !== undefined) lifecycle.onStop("DNS pushes", () => pusher.close());
   lifecycle.onStop("lookups", () => {
     watch.close();
@@ -49,6 +52,7 @@ export function composeDns({ settings: { dns }, zones, metrics, store: { db, eve
   return {
     lookups,
     watch,
+    byHand,
     pusher,
     async listen() {
       if (dns.provider !== "embedded") return undefined;

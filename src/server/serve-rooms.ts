@@ -3,6 +3,7 @@ import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { checkTogether } from "./belongs-together.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
+import { composeDkimRotation } from "./dkim-rotation.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
@@ -38,5 +39,6 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics }, basics);
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
   const mail = composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }, basics);
+  if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, dns }, basics);
   return { platform, bindings, certificates, dns, mail, metrics };
 }

@@ -1,8 +1,8 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { createVersions, isUniqueViolation, type Db, type Events, type Secrets } from "../../store/index.ts";
 import { generateKeys, recordOf, selectorOf } from "./generate.ts";
-import { deleteKeysOf, insertKeys, keysOf, setState, takeRetired, type DkimTables, type StoredKey } from "./keys-table.ts";
-import type { DkimAlgorithm, DkimKey, DkimRecord, DkimUse, SigningKey } from "./types.ts";
+import { deleteKeysOf, insertKeys, keysOf, namesWith, setState, takeRetired, type DkimTables, type StoredKey } from "./keys-table.ts";
+import type { DkimAlgorithm, DkimKey, DkimRecord, DkimState, DkimUse, SigningKey } from "./types.ts";
 
 /** Published with a zone's id after every change of its keys. */
 export const DKIM_CHANGED = "mail.dkim";
@@ -33,6 +33,8 @@ export interface DkimKeys {
   rotate(request: DkimRequest): Promise<DkimKey[]>;
   /** The next keys sign from now on, those before are retired. Whether there were any. */
   promote(name: DkimName): Promise<boolean>;
+  /** Names that have keys of this state from before this time, those of the oldest first, at most `limit`. */
+  names(state: DkimState, before: number, limit: number): Promise<DkimName[]>;
   /** Deletes keys that were retired before this time. The names they were of: their records can go. */
   sweep(before: number): Promise<DkimName[]>;
   /** All of a zone. */
@@ -122,6 +124,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
       if (promoted) versions.changed(zone);
       return promoted;
     },
+    names: (state, before, limit) => namesWith(tables, state, before, limit),
     async sweep(before) {
       const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => takeRetired(tx, before, SWEEP_BATCH));
       for (const zone of new Set(gone.map((key) => key.zone))) versions.changed(zone);

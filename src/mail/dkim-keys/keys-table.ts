@@ -50,6 +50,13 @@ export const dkimMigration: Migration = {
   },
 };
 
+export const dkimStateMigration: Migration = {
+  name: "mail-006-dkim-states",
+  async up(db) {
+    await db.schema.createIndex("dkim_keys_state").on("dkim_keys").columns(["state", "created_at", "id"]).execute();
+  },
+};
+
 export interface StoredKey extends DkimKey {
   turn: number;
   /** Sealed. */
@@ -68,6 +75,13 @@ export async function keysOf(db: DkimExecutor, zone: string, domain: string, use
 
 export async function setState(db: DkimExecutor, id: string, state: DkimState, retiredAt: number | null): Promise<void> {
   await db.updateTable("dkim_keys").set({ state, retired_at: retiredAt }).where("id", "=", id).execute();
+}
+
+/** Names that have keys of this state from before this time, those of the oldest first, at most `limit`. */
+export async function namesWith(db: DkimExecutor, state: DkimState, before: number, limit: number): Promise<Pick<DkimKey, "zone" | "domain" | "use">[]> {
+  const rows = await db.selectFrom("dkim_keys").select(["zone_id", "domain", "purpose"]).where("state", "=", state).where("created_at", "<=", before)
+    .groupBy(["zone_id", "domain", "purpose"]).orderBy((eb) => eb.fn.min("created_at")).limit(limit).execute();
+  return rows.map(({ zone_id: zone, domain, purpose: use }) => ({ zone, domain, use }));
 }
 
 /** Those that were retired before, at most `limit`; gone when this resolves. */

@@ -1,0 +1,90 @@
+import { type Clock, type Log, UserError } from "../../kernel/index.ts";
+import type { Jobs, JobWorker } from "../../store/index.ts";
+import type { Zone, Zones } from "../../zones/index.ts";
+import type { DkimKeys, DkimName } from "./dkim-keys.ts";
+import type { DkimKey, DkimRecord, DkimUse } from "./types.ts";
+
+/** Whoever keeps the records of a use. */
+export interface DkimPublisher {
+  /** Makes the next keys of a name and publishes them beside those that sign. */
+  rotate(zone: Zone, name: string): Promise<unknown>;
+  /** Writes the records of a name once more. Throws a UserError where the name is not in use any more. */
+  republish(zone: Zone, name: string): Promise<unknown>;
+}
+
+export interface DkimRotationOptions {
+  dkimKeys: DkimKeys;
+  zones: Pick<Zones, "find">;
+  publishers: Partial<Record<DkimUse, DkimPublisher>>;
+  /** Whether all of these records of a name can be seen by everybody. */
+  seen(name: string, records: readonly (DkimRecord & { name: string })[]): Promise<boolean>;
+  /** Whether new records of the zone get into its DNS by themselves; keys of the others are only replaced when somebody asks. */
+  publishes(zone: Zone): boolean;
+  jobs: Jobs;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  /** Age at which keys are replaced; 0: never. */
+  days: number;
+}
+
+export interface DkimRotation {
+  /** What is due: new keys, keys that can sign from now on, keys that nobody needs any more. */
+  step(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const KIND = "mail.dkim-rotation";
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const STEP_MS = HOUR / 6;
+/** Of records that were seen: who asked before they were there may believe that for as long (RFC 2308 5; our zones say five minutes). */
+const SETTLE_MS = HOUR;
+/** How long mail may be on its way (RFC 5321 4.5.4.1: 4-5 days), and be verified after. */
+const RETIRED_MS = 7 * DAY;
+const BATCH = 200;
+
+/**
+ * Replaces DKIM keys without a message that cannot be verified: the next ones are published, sign once everybody can see them, and those
+ * before stay published for a week. One step each ten minutes, by one process.
+ */
+export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishes, jobs, clock, log, days }: DkimRotationOptions): DkimRotation {
+  async function forEach(names: readonly DkimName[], what: string, work: (zone: Zone, name: DkimName, publisher: DkimPublisher) => Promise<void>) {
+    for (const name of names) {
+      const [zone, publisher] = [await zones.find(name.zone), publishers[name.use]];
+      if (zone === undefined || publisher === undefined) continue;
+      try {
+        await work(zone, name, publisher);
+      } catch (err) {
+        // Of a name that was disabled meanwhile nothing is to be done.
+        if (!(err instanceof UserError)) log.error({ err, domain: name.domain }, what);
+      }
+    }
+  }
+
+  async function step() {
+    const now = clock.now();
+    await forEach(await dkimKeys.names("next", now - SETTLE_MS, BATCH), "new DKIM keys could not be looked up", async (_, name) => {
+      const next = (await dkimKeys.list(name)).filter(({ state }) => state === "next");
+      const records = (await dkimKeys.records(name)).filter(({ selector }) => next.some((key) => key.selector === selector)).map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
+      if (records.length === 0 || !(await seen(name.domain, records))) return;
+      if (await dkimKeys.promote(name)) log.info({ domain: name.domain, selectors: records.map(({ selector }) => selector) }, "new DKIM keys sign from now on");
+    });
+    if (days > 0) {
+      await forEach(await dkimKeys.names("active", now - days * DAY, BATCH), "DKIM keys could not be replaced", async (zone, name, publisher) => {
+        if (!publishes(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next")) return;
+        await publisher.rotate(zone, name.domain);
+        log.info({ domain: name.domain }, "new DKIM keys were published beside those that sign");
+      });
+    }
+    await forEach(await dkimKeys.sweep(now - RETIRED_MS), "records of old DKIM keys could not be removed", async (zone, name, publisher) => void (await publisher.republish(zone, name.domain)));
+  }
+
+  const again = async (runAt: Date) => void (await jobs.enqueue(KIND, {}, { key: "step", runAt, attempts: 1000 }));
+  const worker: JobWorker = jobs.work(KIND, { concurrency: 1, leaseMs: 300_000, pollMs: 30_000 }, async () => {
+    await step();
+    await again(new Date(clock.now() + STEP_MS));
+  });
+  again(new Date(clock.now())).catch((err: unknown) => log.error({ err }, "the rotation of DKIM keys could not be started"));
+
+  return { step, close: () => worker.stop() };
+}

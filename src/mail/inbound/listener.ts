@@ -88,8 +88,13 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
 
   /** Postmaster hears everybody out (RFC 5321 4.5.1), above all those who are on a list by mistake. */
   async function refusalOfRecipient(rcpt: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
-    const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(session);
-    return onList ?? (await checkRecipient?.(rcpt, envelopeOf(session)));
+    try {
+      const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(session);
+      return onList ?? (await checkRecipient?.(rcpt, envelopeOf(session)));
+    } catch (err) {
+      log.error({ err, rcpt }, "smtp: a recipient could not be checked");
+      return replyOf(refusalOf(err));
+    }
   }
 
   /** Ends a command with its refusal, or lets it go on. */
@@ -116,12 +121,9 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       onMailFrom({ address }, session, done) {
         answer(checkRate(session), { ...envelopeOf(session), from: wireAddress(address) }, "mail", done);
       },
-      onRcptTo({ address }, session, done) {
+      async onRcptTo({ address }, session, done) {
         const rcpt = wireAddress(address);
-        void refusalOfRecipient(rcpt, session).catch((err: unknown) => {
-          log.error({ err, rcpt }, "smtp: a recipient could not be checked");
-          return replyOf(refusalOf(err));
-        }).then((refusal) => answer(refusal, { ...envelopeOf(session), to: [rcpt] }, "rcpt", done));
+        answer(await refusalOfRecipient(rcpt, session), { ...envelopeOf(session), to: [rcpt] }, "rcpt", done);
       },
       onData: (data, facts, done) => void session(data as IncomingData, facts).then((reply) => answerWith(reply, done)),
     },

@@ -18,6 +18,8 @@ export interface StrictServerOptions {
   port: number;
   /** A socket that listens already; goes before the address. */
   fd?: number | undefined;
+  /** How to choose another port, for the text of an error. */
+  otherPort?: string;
   /** Our name in the greeting. */
   name: string;
   limits: ServerLimits;
@@ -59,14 +61,14 @@ const MAX_COMMAND = 4096;
 
 /** Rejects with UserError when the port cannot be had. */
 export async function startSmtpServer(options: StrictServerOptions): Promise<SmtpListener> {
-  const { host, port, fd, log, limits } = options;
+  const { host, port, fd, log, limits, otherPort = "`--smtp-port 0`" } = options;
   const server = new StrictServer(options);
   // A client that drops the line is an everyday event.
   server.on("error", (err: Error) => log.debug({ err }, "smtp: connection failed"));
 
   await new Promise<void>((resolve, reject) => {
     const failed = (err: NodeJS.ErrnoException) =>
-      reject(err.code === "EADDRINUSE" ? mailErrors.portBusy({ host, port }, { cause: err }) : mailErrors.listenFailed({ host, port, reason: messageOf(err) }, { cause: err }));
+      reject(err.code === "EADDRINUSE" ? mailErrors.portBusy({ host, port, otherPort }, { cause: err }) : mailErrors.listenFailed({ host, port, otherPort, reason: messageOf(err) }, { cause: err }));
     server.server.once("error", failed);
     server.listen(fd === undefined ? { host, port } : { fd }, () => {
       server.server.off("error", failed);

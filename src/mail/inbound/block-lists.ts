@@ -1,0 +1,73 @@
+import { isIPv6 } from "node:net";
+import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import type { Resolver } from "../authenticate/resolver.ts";
+import type { SmtpReply } from "../messages/types.ts";
+import type { BlockLists } from "./types.ts";
+
+export interface BlockListsOptions {
+  /** Names of DNS block lists (RFC 5782), like "zen.spamhaus.org". */
+  lists: readonly string[];
+  resolver: Resolver;
+  clock: Pick<Clock, "sleep">;
+  log: Log;
+  /** Milliseconds for a list to answer. Default 3000. */
+  withinMs?: number;
+}
+
+/** Asks DNS block lists. What does not answer in time lists nobody. */
+export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 }: BlockListsOptions): BlockLists {
+  async function isListed(list: string, query: string): Promise<boolean> {
+    try {
+      return (await inTime(resolver(`${query}.${list}`, "A"))).some((answer) => isListing(String(answer)));
+    } catch (err) {
+      const { code } = err as { code?: string };
+      if (code !== "ENOTFOUND" && code !== "ENODATA") log.info({ list, reason: messageOf(err) }, "smtp: a block list does not answer");
+      return false;
+    }
+  }
+
+  /** Where the list explains itself (RFC 5782 2.1). */
+  async function explanation(list: string, query: string): Promise<string> {
+    const texts = await inTime(resolver(`${query}.${list}`, "TXT")).catch(() => []);
+    const text = texts.map((strings) => (Array.isArray(strings) ? strings.join("") : String(strings))).join(" ");
+    return /https?:\/\/[!-~]{1,200}/.exec(text)?.[0] ?? `the operator of ${list}`;
+  }
+
+  async function inTime<T>(answer: Promise<T>): Promise<T> {
+    const done = new AbortController();
+    const late = clock.sleep(withinMs, done.signal).then(() => {
+      throw new Error(`no answer in ${withinMs} ms`);
+    });
+    late.catch(() => {});
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  return {
+    async find(ip): Promise<SmtpReply | undefined> {
+      const query = reversed(ip);
+      const found = await Promise.all(lists.map((list) => isListed(list, query)));
+      const naming = lists.filter((_, i) => found[i]);
+      if (naming.length === 0) return undefined;
+      return { code: 554, enhanced: "5.7.1", text: `${ip} found on one or more RBLs (${naming.join(", ")}). Refer to ${await explanation(naming[0]!, query)}` };
+    },
+  };
+}
+
+/**
+ * RFC 5782 2.1, 2.4: answers are in 127.0.0.0/8. Anything else is a resolver that rewrites "no such name"; 127.255.255.0/24 is how lists say that
+ * the question was not welcome (asked through a public resolver, or too often).
+ */
+const isListing = (answer: string) => /^127\.(?!255\.255\.)/.test(answer);
+
+/** 192.0.2.1 -> 1.2.0.192; the 32 digits of an IPv6 address from the last to the first. */
+function reversed(ip: string): string {
+  if (!isIPv6(ip)) return ip.split(".").reverse().join(".");
+  const groups = new URL(`http://[${ip.replace(/%.*$/, "")}]/`).hostname.slice(1, -1).split("::").map((half) => (half === "" ? [] : half.split(":")));
+  const [head = [], tail = []] = groups;
+  const all = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => "0"), ...tail];
+  return all.map((group) => group.padStart(4, "0")).join("").split("").reverse().join(".");
+}

@@ -1,0 +1,81 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import type { ContentFilter, FilterVerdict } from "./types.ts";
+
+export interface RspamdOptions {
+  /** Like "http://127.0.0.1:11333". */
+  url: string;
+  /** Milliseconds for an answer. Default 15000. */
+  withinMs?: number;
+}
+
+/** What of an answer is looked at. */
+const answerSchema = z.object({
+  action: z.string(),
+  score: z.number().optional(),
+  required_score: z.number().optional(),
+  messages: z.object({ smtp_message: z.string().optional() }).optional(),
+});
+
+/** An answer names symbols and addresses; a few kilobytes as a rule. */
+const MAX_ANSWER = 1024 * 1024;
+
+/** Asks rspamd (its HTTP protocol, `/checkv2`). Rejects when there is no answer that can be used. */
+export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): ContentFilter {
+  const target = new URL("checkv2", url.endsWith("/") ? url : `${url}/`);
+
+  return {
+    async check(envelope, source) {
+      const response = await fetch(target, { method: "POST", headers: headersOf(envelope, source), body: bodyOf(source), duplex: "half", redirect: "error", signal: AbortSignal.timeout(withinMs) });
+      const text = await textOf(response);
+      if (response.status !== 200) throw new Error(`rspamd answered with status ${response.status}`);
+      return verdictOf(answerSchema.parse(JSON.parse(text)));
+    },
+  };
+}
+
+function bodyOf(source: MailSource): NonNullable<RequestInit["body"]> {
+  const body = source.open();
+  return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : (Readable.toWeb(body) as ReadableStream<Uint8Array<ArrayBuffer>>);
+}
+
+/** The client chose these words, and a header takes only one line of Latin-1. */
+const plain = (text: string) => text.replace(/[^!-~]/g, "?").slice(0, 500);
+
+function headersOf({ ip, helo, from, to }: Envelope, { id }: MailSource): Headers {
+  const headers = new Headers({ IP: plain(ip), Helo: plain(helo), From: plain(from), "Queue-Id": id });
+  // They are joined by commas, which rspamd takes apart.
+  for (const rcpt of to) headers.append("Rcpt", plain(rcpt));
+  return headers;
+}
+
+async function textOf(response: Response): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    if (text.length > MAX_ANSWER) throw new Error(`rspamd's answer is larger than ${MAX_ANSWER} characters`);
+  }
+  return text;
+}
+
+function verdictOf({ action, score, required_score: required, messages }: z.output<typeof answerSchema>): FilterVerdict {
+  const said = messages?.smtp_message?.replace(/[^ -~]+/g, " ").trim().slice(0, 400);
+  switch (action) {
+    case "reject":
+      return refuse(554, "5.7.1", said || "Message is spam");
+    case "soft reject":
+      return refuse(451, "4.7.1", said || "Message is refused for now, try again later");
+    case "greylist":
+      return refuse(451, "4.7.1", said || "Greylisted, try again later");
+    // The subject is the sender's, and signed; the field says the same.
+    case "add header":
+    case "rewrite subject":
+      return { action: "tag", fields: [{ name: "X-Spam-Flag", value: "YES" }, ...(score === undefined ? [] : [{ name: "X-Spam-Score", value: required === undefined ? score.toFixed(2) : `${score.toFixed(2)} / ${required.toFixed(2)}` }])] };
+    default:
+      return { action: "accept" };
+  }
+}
+
+const refuse = (code: number, enhanced: string, text: string): { action: "refuse"; reply: SmtpReply } => ({ action: "refuse", reply: { code, enhanced, text } });

@@ -1,0 +1,119 @@
+import { hostname } from "node:os";
+import type { SMTPServerSession } from "smtp-server";
+import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { TlsSource } from "../../kernel/tls-source.ts";
+import { DEFAULT_SERVER_LIMITS } from "../inbound/listener.ts";
+import { networkOf } from "../inbound/network.ts";
+import { createRate } from "../inbound/rate.ts";
+import { startSmtpServer, type ServerLimits, type SmtpListener } from "../inbound/server.ts";
+import { answerWith, createSession, envelopeOf, wireAddress } from "../inbound/session.ts";
+import type { IncomingData } from "../inbound/strict-stream.ts";
+import type { OnRefused } from "../inbound/types.ts";
+import { refusalOf, replyOf } from "../errors.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { SmtpReply } from "../messages/types.ts";
+import type { SubmissionPorts } from "./types.ts";
+
+export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Submitter> {
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  fd?: number | undefined;
+  /** Our name in the greeting. Default: the machine's. */
+  name?: string;
+  tls: Pick<TlsSource, "context">;
+  /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
+  proxies?: readonly string[];
+  spool: Spool;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  /** Told of messages that were refused before `submit` had them. */
+  onRefused?: OnRefused;
+  limits?: Partial<SubmissionLimits>;
+}
+
+export interface SubmissionLimits extends ServerLimits {
+  /** Octets; announced as SIZE (RFC 1870). Default 5242880. */
+  messageBytes: number;
+  /** Recipients of one message; 452 4.5.3 beyond. */
+  recipients: number;
+  /** Tokens that may be wrong, from one IPv4 address or IPv6 /64, in ten minutes. */
+  failures: number;
+}
+
+export const DEFAULT_SUBMISSION_LIMITS: SubmissionLimits = {
+  ...DEFAULT_SERVER_LIMITS, connectionsPerNetwork: 50, commandMs: 5 * 60_000, dataMs: 300_000, authMs: 30_000, messageBytes: 5_242_880, recipients: 50, failures: 20,
+};
+
+const USER = "api_token";
+
+const DENIED: SmtpReply = { code: 550, enhanced: "5.7.1", text: "Sender denied: mail is sent from an address, not from the null sender" };
+const TOO_MANY_FAILURES: SmtpReply = { code: 421, enhanced: "4.7.0", text: "Too many failed attempts to authenticate, try again later" };
+const UNKNOWN: SmtpReply = { code: 535, enhanced: "5.7.8", text: `Authentication credentials invalid: the user is ${USER}, the password an API token that may send mail` };
+const NOT_NOW: SmtpReply = { code: 454, enhanced: "4.7.0", text: "Temporary authentication failure, try again later" };
+
+/** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
+export async function createSubmissionListener<Submitter>(options: SubmissionListenerOptions<Submitter>): Promise<SmtpListener> {
+  const { name = hostname(), authenticate, checkSender, submit, spool, clock, ids, log, onRefused } = options;
+  const limits = { ...DEFAULT_SUBMISSION_LIMITS, ...options.limits };
+  const failures = createRate({ most: limits.failures, perMs: 10 * 60_000, clock });
+
+  const session = createSession({
+    messageBytes: limits.messageBytes, spool, log, onRefused,
+    // The message goes on as the client wrote it: where its author sat is nobody's business.
+    begin: () => ({ id: ids.hex(), prefix: "" }),
+    take: (source, { envelope, session }) => submit(session.user as Submitter, envelope, source),
+  });
+
+  async function login(username: string | undefined, token: string | undefined | null, ip: string): Promise<{ user: Submitter } | { refusal: SmtpReply }> {
+    const network = networkOf(ip);
+    if (failures.spent(network)) return { refusal: TOO_MANY_FAILURES };
+    try {
+      const user = username === USER && token ? await authenticate(token, ip) : undefined;
+      if (user !== undefined) return { user };
+    } catch (err) {
+      log.error({ err, ip }, "submission: a token could not be checked");
+      return { refusal: NOT_NOW };
+    }
+    failures.take(network);
+    log.info({ ip }, "submission: a client could not authenticate");
+    return { refusal: UNKNOWN };
+  }
+
+  async function refusalOfSender(from: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
+    if (from === "") return DENIED;
+    try {
+      return await checkSender?.(session.user as Submitter, from, envelopeOf(session));
+    } catch (err) {
+      if (!(err instanceof UserError)) log.error({ err, from }, "submission: a sender could not be checked");
+      return replyOf(refusalOf(err));
+    }
+  }
+
+  return startSmtpServer({
+    ...options, name, limits, secure: true, otherPort: "`submission.port` 0 in the settings",
+    smtp: {
+      size: limits.messageBytes,
+      maxRecipients: limits.recipients,
+      authMethods: ["PLAIN", "LOGIN"],
+      authRequiredMessage: "5.7.0 Authentication required",
+      // What is on offer is what the hosted service offers; the rest would have to hold all the way.
+      hidePIPELINING: true,
+      hideSMTPUTF8: true,
+      async onAuth({ username, password }, { remoteAddress }, done) {
+        const found = await login(username, password, remoteAddress);
+        if ("user" in found) done(null, { user: found.user });
+        else answerWith(found.refusal, (err) => done(err));
+      },
+      async onMailFrom({ address }, session, done) {
+        const from = wireAddress(address);
+        const refusal = await refusalOfSender(from, session);
+        if (refusal === undefined) return done();
+        onRefused?.({ ...envelopeOf(session), from }, refusal, "mail");
+        answerWith(refusal, done);
+      },
+      onData: (data, facts, done) => void session(data as IncomingData, facts).then((reply) => answerWith(reply, done)),
+    },
+  });
+}

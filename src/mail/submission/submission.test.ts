@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { Readable } from "node:stream";
+import { test, type TestContext } from "node:test";
+import { connect, createSecureContext, type TLSSocket } from "node:tls";
+import { createTransport } from "nodemailer";
+import { mailErrors } from "../errors.ts";
+import { clock, ids, log, newSpool, rawClient } from "../mail.testing.ts";
+import type { Envelope, SmtpReply } from "../messages/types.ts";
+import { selfSigned } from "../outbound/certificate.testing.ts";
+import { createSubmissionListener, type SubmissionListenerOptions, type SubmissionLimits } from "./listener.ts";
+
+const TOKEN = "an-api-token-that-may-send-mail";
+const context = createSecureContext(selfSigned("mx.test"));
+
+interface Sent {
+  submitter: string;
+  envelope: Envelope;
+  raw: string;
+}
+
+type Changes = Partial<Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRefused">> & { limits?: Partial<SubmissionLimits>; answer?: (envelope: Envelope) => SmtpReply };
+
+async function listen(t: TestContext, { answer = () => ({ code: 250, enhanced: "2.0.0", text: "Ok <id@sender.example>" }), ...changes }: Changes = {}) {
+  const sent: Sent[] = [];
+  const spool = await newSpool();
+  const listener = await createSubmissionListener<string>({
+    host: "127.0.0.1", port: 0, name: "mx.test", tls: { context: () => context }, spool, clock, ids, log,
+    authenticate: async (token) => (token === TOKEN ? "somebody" : undefined),
+    async submit(submitter, envelope, source) {
+      const opened = source.open();
+      sent.push({ submitter, envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });
+      await source.discard();
+      return answer(envelope);
+    },
+    ...changes,
+    limits: { tarpitMs: 5, ...changes.limits },
+  });
+  t.after(() => listener.close());
+  return { port: listener.port, sent, spoolFiles: spool.files };
+}
+
+const transport = (port: number, auth?: { user: string; pass: string }) =>
+  createTransport({ host: "127.0.0.1", port, secure: true, name: "client.example", tls: { rejectUnauthorized: false }, ...(auth && { auth }) });
+
+const MAIL = { envelope: { from: "a@sender.example", to: ["b@here.example", "c@here.example"] }, raw: "From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n" };
+
+/** A client that says exactly what it is told, inside TLS. */
+async function tlsClient(port: number) {
+  const socket: TLSSocket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+  await once(socket, "secureConnect");
+  socket.setEncoding("latin1");
+  let text = "";
+  let ended = false;
+  let wake = () => {};
+  socket.on("data", (more: string) => ((text += more), wake())).on("close", () => ((ended = true), wake())).on("error", () => {});
+  async function reply(): Promise<string> {
+    for (;;) {
+      const [found] = /^(?:\d{3}-.*\r\n)*\d{3} .*\r\n/.exec(text) ?? [];
+      if (found !== undefined) {
+        text = text.slice(found.length);
+        return found.trimEnd();
+      }
+      if (ended) return "(closed)";
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+  }
+  return { socket, reply, say: (line: string) => (socket.write(`${line}\r\n`), reply()) };
+}
+
+const plain = (user: string, token: string) => `AUTH PLAIN ${Buffer.from(`\0${user}\0${token}`).toString("base64")}`;
+
+for (const method of ["PLAIN", "LOGIN"]) {
+  test(`nodemailer submits with AUTH ${method}; the message is what it wrote, and nobody learns from where`, async (t) => {
+    const { port, sent } = await listen(t);
+    const client = createTransport({ host: "127.0.0.1", port, secure: true, authMethod: method, name: "client.example", tls: { rejectUnauthorized: false }, auth: { user: "api_token", pass: TOKEN } });
+    const info = await client.sendMail(MAIL);
+    client.close();
+    assert.equal(info.response, "250 2.0.0 Ok <id@sender.example>");
+    const [{ submitter, envelope, raw }] = sent as [Sent];
+    assert.equal(submitter, "somebody");
+    assert.match(envelope.tls!, /^TLSv1\.[23] /);
+    assert.deepEqual({ ...envelope, tls: "" }, { from: "a@sender.example", to: ["b@here.example", "c@here.example"], helo: "client.example", ip: "127.0.0.1", tls: "", smtputf8: false });
+    assert.equal(raw, MAIL.raw);
+  });
+}
+
+test("what is on offer, and what is asked for before anything is taken", async (t) => {
+  const { port } = await listen(t);
+  const client = await tlsClient(port);
+  assert.equal(await client.reply(), "220 mx.test ESMTP");
+  assert.match(await client.say("MAIL FROM:<a@sender.example>"), /^503 5\.5\.1 /);
+  assert.deepEqual((await client.say("EHLO client.example")).split("\r\n"), ["250-mx.test greets [127.0.0.1]", "250-8BITMIME", "250-ENHANCEDSTATUSCODES", "250-AUTH PLAIN LOGIN", "250 SIZE 5242880"]);
+  assert.equal(await client.say("MAIL FROM:<a@sender.example>"), "530 5.7.0 Authentication required");
+  assert.match(await client.say("STARTTLS"), /^500 5\./);
+  assert.match(await client.say("AUTH CRAM-MD5"), /^504 5\./);
+  assert.match(await client.say("AUTH PLAIN !"), /^501 5\./);
+  assert.match(await client.say(plain("api_token", TOKEN)), /^235 2\.7\.0 /);
+  assert.match(await client.say("EHLO client.example"), /^250-(?![^]*AUTH)/);
+  assert.match(await client.say("MAIL FROM:<a@sender.example> SIZE=5242881"), /^552 5\.3\.4 /);
+  assert.equal(await client.say("MAIL FROM:<>"), "550 5.7.1 Sender denied: mail is sent from an address, not from the null sender");
+  assert.match(await client.say("MAIL FROM:<a@sender.example> AUTH=<> SIZE=1000"), /^250 2\.1\.0 /);
+  assert.match(await client.say("RCPT TO:<b@here.example>"), /^250 2\.1\.5 /);
+  assert.match(await client.say("RCPT TO:<b@here.example> NOTIFY=NEVER"), /^555 5\.5\.4 /);
+  client.socket.destroy();
+});
+
+test("the user is api_token, whoever's the token is; a wrong one is 535, a failure of ours 454", async (t) => {
+  const { port } = await listen(t, {
+    authenticate: (token) => (token === "broken" ? Promise.reject(new Error("secret detail")) : Promise.resolve(token === TOKEN ? "somebody" : undefined)),
+    limits: { patience: 100 },
+  });
+  const client = await tlsClient(port);
+  await client.reply();
+  await client.say("EHLO x");
+  assert.match(await client.say(plain("somebody", TOKEN)), /^535 5\.7\.8 /);
+  assert.match(await client.say(plain("api_token", "wrong")), /^535 5\.7\.8 /);
+  assert.match(await client.say(plain("api_token", "")), /^535 5\.7\.8 /);
+  assert.equal(await client.say(plain("api_token", "broken")), "454 4.7.0 Temporary authentication failure, try again later");
+  assert.match(await client.say(plain("api_token", TOKEN)), /^235 2\.7\.0 /);
+  client.socket.destroy();
+});
+
+test("who guesses is turned away, with the right token too, until time has passed", async (t) => {
+  const asked: string[] = [];
+  const { port } = await listen(t, { authenticate: async (token) => (asked.push(token), token === TOKEN ? "somebody" : undefined), limits: { failures: 3 } });
+  for (let i = 0; i < 3; i++) await assert.rejects(transport(port, { user: "api_token", pass: `guess ${i}` }).verify(), { responseCode: 535 });
+  await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 421 });
+  assert.equal(asked.length, 3, "the fourth was not even looked up");
+  clock.advance(10 * 60_000);
+  assert.equal(await transport(port, { user: "api_token", pass: TOKEN }).verify(), true);
+});
+
+test("51 recipients: the last gets 452 4.5.3, the others are served", async (t) => {
+  const { port, sent } = await listen(t);
+  const client = await tlsClient(port);
+  await client.reply();
+  await client.say("EHLO x");
+  await client.say(plain("api_token", TOKEN));
+  await client.say("MAIL FROM:<a@sender.example>");
+  const replies: string[] = [];
+  for (let i = 0; i < 51; i++) replies.push(await client.say(`RCPT TO:<r${i}@here.example>`));
+  assert.deepEqual([...new Set(replies.slice(0, 50))], ["250 2.1.5 Accepted"]);
+  assert.match(replies[50]!, /^452 4\.5\.3 /);
+  assert.match(await client.say("DATA"), /^354 /);
+  assert.match(await client.say("x\r\n."), /^250 2\.0\.0 Ok </);
+  assert.equal(sent[0]!.envelope.to.length, 50);
+  client.socket.destroy();
+});
+
+test("more than 5 MiB are refused after they are read", async (t) => {
+  const { port, sent, spoolFiles } = await listen(t);
+  const client = transport(port, { user: "api_token", pass: TOKEN });
+  const raw = Buffer.concat([Buffer.from("A: 1\r\n\r\n"), Buffer.alloc(5_242_880, `${"y".repeat(62)}\r\n`)]);
+  await assert.rejects(client.sendMail({ ...MAIL, raw }), { responseCode: 552 });
+  // Without its size in MAIL.
+  const plainly = await tlsClient(port);
+  await plainly.reply();
+  await plainly.say("EHLO x");
+  await plainly.say(plain("api_token", TOKEN));
+  await plainly.say("MAIL FROM:<a@sender.example>");
+  await plainly.say("RCPT TO:<b@here.example>");
+  await plainly.say("DATA");
+  plainly.socket.write(raw);
+  assert.match(await plainly.say("."), /^552 5\.3\.4 /);
+  plainly.socket.destroy();
+  assert.equal(sent.length, 0);
+  assert.deepEqual(await spoolFiles(), []);
+});
+
+test("a sender that is not one's own is told at MAIL; what submitting answers is the answer", async (t) => {
+  const refused: string[] = [];
+  const { port, sent } = await listen(t, {
+    checkSender: async (submitter, from) => (from.endsWith("@sender.example") ? undefined : { code: 550, enhanced: "5.7.1", text: `${submitter} may not send mail from ${from}` }),
+    answer: ({ to }) => {
+      if (to.length === 1) throw mailErrors.storageFull();
+      return { code: 554, enhanced: "5.7.1", text: "No" };
+    },
+    onRefused: (envelope, reply, stage) => void refused.push(`${stage} ${envelope.from} ${reply.code}`),
+  });
+  const client = transport(port, { user: "api_token", pass: TOKEN });
+  await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "x@other.example", to: "b@here.example" } }), { responseCode: 550, response: "550 5.7.1 somebody may not send mail from x@other.example" });
+  await assert.rejects(client.sendMail(MAIL), { response: "554 5.7.1 No" });
+  await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "a@sender.example", to: "b@here.example" } }), { response: "452 4.3.1 Not enough storage to take the message, try again later" });
+  assert.equal(sent.length, 2);
+  assert.deepEqual(refused, ["mail x@other.example 550", "data a@sender.example 452"]);
+});
+
+test("who does not say who they are in time is hung up on, whatever else they say", async (t) => {
+  const { port } = await listen(t, { limits: { authMs: 150 } });
+  const client = await tlsClient(port);
+  await client.reply();
+  await client.say("EHLO x");
+  const timer = setInterval(() => client.socket.writable && client.socket.write("NOOP\r\n"), 20);
+  t.after(() => clearInterval(timer));
+  let reply = "";
+  do reply = await client.reply();
+  while (reply.startsWith("250"));
+  assert.equal(reply, "421 4.4.2 Error: authentication took too long, closing connection");
+  assert.equal(await client.reply(), "(closed)");
+});
+
+test("a TLS handshake that does not come to its end ends", async (t) => {
+  const { port } = await listen(t, { limits: { handshakeMs: 100 } });
+  const client = await rawClient(port);
+  assert.equal(await client.rest(), "");
+  const plainly = await rawClient(port);
+  plainly.send("EHLO x\r\n");
+  assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is spoken in the clear");
+});

@@ -5,6 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { request, type RequestOptions } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 import { makeSelfSigned } from "../../src/certificates/index.ts";
@@ -13,7 +14,7 @@ import { startDnsServer, type ServedRecord, type ServedZones } from "../../src/z
 import { startPebble, withPebble } from "../support/pebble.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
-import { TOKEN } from "./serve-client.ts";
+import { createApi, TOKEN } from "./serve-client.ts";
 
 const httpsOf = ({ ready }: ServeProcess) => new URL((ready as unknown as { https: string }).https);
 
@@ -34,6 +35,13 @@ function get(server: ServeProcess, path: string, options: RequestOptions = {}): 
       response.setEncoding("utf8").on("data", (chunk: string) => (body += chunk)).on("end", () => resolve({ status: response.statusCode!, body }));
     }).on("error", reject).end();
   });
+}
+
+/** What is answered to somebody who asks for a WebSocket where there is none. */
+async function upgraded(server: ServeProcess): Promise<string> {
+  const client = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false });
+  client.write("GET /nothing HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+  return text(client);
 }
 
 /** Looks again every 50 ms: a process of its own does not say when it has changed its mind. */
@@ -57,6 +65,7 @@ test("without any setting HTTPS has a certificate that signed itself, the same a
   const worker = await get(server, "/", { ca, servername: "localhost", headers: { host: "none.main.localhost" } });
   assert.deepEqual([worker.status, /no worker is deployed/.test(worker.body)], [404, true]);
   assert.equal((await get(server, "/client/v4/user/tokens/verify", { ca, servername: "localhost", headers: { authorization: `Bearer ${server.ready.token}` } })).status, 200);
+  assert.match(await upgraded(server), /^HTTP\/1\.1 404/);
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.equal((await shownBy(await start())).serialNumber, shown.serialNumber);
 });
@@ -96,6 +105,31 @@ withPebble(() => {
   let cluster: Cluster | undefined;
   before(async () => void (cluster = await startCluster()));
   after(() => cluster?.stop());
+
+  test("a wildcard is had through the zone and the name server of the very process that wants it", async (t) => {
+    const dataDirectory = await temporaryFolder(t);
+    const dnsPort = await freePort();
+    const usual = { REELPOST_API_TOKEN: TOKEN, REELPOST_DNS_PORT: String(dnsPort) };
+    const first = await spawnServe(t, { dataDirectory, env: usual });
+    const api = createApi(first.ready, TOKEN);
+    const { id: zone } = await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } });
+    await first.stop();
+
+    const pebble = await startPebble(t, { dns: `127.0.0.1:${dnsPort}` });
+    await writeFile(join(dataDirectory, "ca.pem"), pebble.ca);
+    const server = await spawnServe(t, {
+      dataDirectory,
+      env: {
+        ...usual, REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_TLS_ACME_DIRECTORY: pebble.directory, REELPOST_TLS_ACME_CA_FILE: join(dataDirectory, "ca.pem"),
+        REELPOST_TLS_ACME_NAMES: "*.example.com,example.com", REELPOST_TLS_ACME_CHALLENGE: "dns-01",
+      },
+    });
+    const shown = await until(() => shownBy(server, "any.example.com"), ({ issuer }) => /Pebble/.test(issuer), server);
+    assert.equal(shown.subjectAltName, "DNS:*.example.com, DNS:example.com");
+    const found = await get(server, "/healthz", { ca: await pebble.root(), servername: "any.example.com" });
+    assert.equal(found.status, 200);
+    assert.deepEqual(await createApi(server.ready, TOKEN).ok("get", `/zones/${zone}/dns_records`), []);
+  });
 
   test("two processes get one certificate from an ACME server, and both speak HTTPS with it", async (t) => {
     if (cluster === undefined) return t.skip("PostgreSQL is not installed");

@@ -158,6 +158,29 @@ withPebble(() => {
       assert.deepEqual([row!["lease"], await proofsOf(parts.db)], [null, []]);
     });
 
+    test("a name in no zone of ours is not asked about for long", async (t) => {
+      const parts = await world(t, engine);
+      const certificates = await certificatesOf(t, parts, [["mx.elsewhere.example"]], { solver: createDnsSolver(parts.texts) });
+      certificates.start();
+      await certificates.refresh();
+      const [row] = await rowsOf(parts.db);
+      assert.match(String(row!["error"]), /_acme-challenge\.mx\.elsewhere\.example is in no zone/);
+      assert.ok(Number(row!["next_at"]) <= parts.clock.now() + 60_000);
+    });
+
+    test("an ACME server that finds half of the nonces bad, remembers proofs and has a long chain is as good", async (t) => {
+      const parts = await world(t, engine, { env: { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "50", PEBBLE_AUTHZREUSE: "100", PEBBLE_CHAIN_LENGTH: "3" } });
+      const names = [["mx.example.com"]];
+      const certificates = await certificatesOf(t, parts, names);
+      certificates.start();
+      await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
+      assert.equal(certificates.pem().cert.match(/BEGIN CERTIFICATE/g)?.length, 4);
+      names.push(["mx.example.com", "api.example.com"]);
+      await certificates.refresh();
+      assert.equal(namesIn(certificates, "api.example.com"), "DNS:mx.example.com, DNS:api.example.com");
+      assert.equal(namesIn(certificates, "mx.example.com"), "DNS:mx.example.com");
+    });
+
     test("a certificate that was in use stays so while the ACME server is away", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);

@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import { messageOf, UserError, type Clock, type Log } from "../../kernel/index.ts";
 import type { Secrets } from "../../store/index.ts";
 import type { CertificateRow, CertificatesTable } from "../certificates-table.ts";
 import { readPair } from "../pair.ts";
@@ -25,6 +25,8 @@ export interface RenewParts {
 }
 
 const DAY = 86_400_000;
+/** What is wrong on our side, such as a zone that is not there yet, is soon put right, and no authority has counted it. */
+const OURS_MS = 60_000;
 
 /** What a private key of a row is sealed under. */
 export const sealedFor = (id: string): string => `tls/${id}`;
@@ -53,7 +55,7 @@ export async function renew(parts: RenewParts, row: CertificateRow, lease: strin
 
 async function putOff({ table, clock, log }: RenewParts, row: CertificateRow, lease: string, err: unknown): Promise<void> {
   const failures = row.failures + 1;
-  const wait = retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
+  const wait = err instanceof UserError ? OURS_MS : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
   const reason = messageOf(err).slice(0, 1000);
   await table.failed(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
   const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY);

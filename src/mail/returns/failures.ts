@@ -5,7 +5,7 @@ import type { SmtpReply } from "../messages/types.ts";
 import type { FailedRecipient, Failure } from "../outbound/queue/settle.ts";
 import { suppressionFor } from "./classify.ts";
 import type { Paths } from "./paths.ts";
-import type { Original } from "./report.ts";
+import { MAX_RETURNED, type Original } from "./report.ts";
 import type { Tale } from "./reporter.ts";
 import type { PathRow, ReturnsTable } from "./returns-table.ts";
 import type { BounceList, SuppressionReason } from "./types.ts";
@@ -45,6 +45,16 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
     return path === undefined ? { to: "", vouched: false } : { to: path.sender, vouched: true, path };
   }
 
+  let largeOnes: Promise<unknown> = Promise.resolve();
+
+  /** Large messages one after the other, and of each only what may go back is kept: many may fail at once. */
+  async function originalOf({ message, open }: Failure): Promise<Original | undefined> {
+    if (message.size <= MAX_RETURNED) return originalIn(await open());
+    const next = largeOnes.then(async () => originalIn(await open()));
+    largeOnes = next.then(() => {}, () => {});
+    return next;
+  }
+
   /** What there is to tell of a failure in the queue. */
   async function taleOf(failure: Failure, action: "failed" | "delayed" | "relayed" = "failed"): Promise<Tale> {
     const { message, recipients, dsn } = failure;
@@ -73,9 +83,10 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   };
 }
 
-async function originalOf({ open }: Failure): Promise<Original | undefined> {
-  const bytes = await open();
-  return bytes && { head: bytes.subarray(0, createHeaderEnd().push(bytes) ?? bytes.length), whole: async () => bytes, size: bytes.length };
+function originalIn(bytes: Uint8Array | undefined): Original | undefined {
+  if (bytes === undefined) return undefined;
+  const end = createHeaderEnd().push(bytes) ?? bytes.length;
+  return { head: Buffer.from(bytes.subarray(0, Math.min(end, MAX_RETURNED))), size: bytes.length, whole: bytes.length <= MAX_RETURNED ? () => bytes : undefined };
 }
 
 export const statusOf = ({ code, enhanced }: SmtpReply): string => (/^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`);

@@ -51,6 +51,20 @@ export function noticesConformance(engine: TestEngine): void {
     });
   });
 
+  describe("mail that went on to a server with notices of its own", () => {
+    test("is left to that server, which is told of the wish", async (t) => {
+      const { outbound, returns, srs, sink, clock, drained } = await open(t);
+      const path = srs.forward("alice@example.org", NOON);
+      assert.ok(path.ok);
+      await outbound.enqueue({ messageId: "<x@fwd.example>", cause: "forward", from: path.address, to: ["bob@example.net"], raw: () => Buffer.from(MAIL), dsn: { envid: "E1", to: { "bob@example.net": { notify: ["SUCCESS"] } } } });
+      await drained();
+      clock.advance(1000);
+      await returns.sweep();
+      await drained();
+      assert.deepEqual(sink.mails.map(({ to, args, rcptArgs }) => [to, args["ENVID"], rcptArgs[0]!["NOTIFY"]]), [[["bob@example.net"], "E1", "SUCCESS"]]);
+    });
+  });
+
   describe("a message that was taken and cannot be handled", () => {
     const failed = [{ rcpt: "info@here.example", reply: { code: 554, enhanced: "5.4.6", text: "it goes round" } }];
     const request = (from: string, more: { vouched?: boolean; dsn?: DsnRequest } = {}) => ({

@@ -23,7 +23,8 @@ export interface Story {
 export interface Original {
   /** The header section, without the empty line. */
   head: Uint8Array;
-  whole: () => Promise<Uint8Array>;
+  /** Undefined where it is too large to go back. */
+  whole: (() => Uint8Array | Promise<Uint8Array>) | undefined;
   /** Of the whole. */
   size: number;
 }
@@ -50,7 +51,7 @@ export interface ReportParts {
 }
 
 /** Beyond this the header section goes back alone, whatever RET says: a report is no way to send large mail. */
-const MAX_RETURNED = 64 * 1024;
+export const MAX_RETURNED = 64 * 1024;
 const MAX_RETURNED_HEADER = 32 * 1024;
 
 /** A signed report, ready for the queue. */
@@ -58,7 +59,7 @@ export async function composeReport(story: Story, { name, domain, clock, ids, si
   const { to, recipients, dsn = {}, arrived, account, zone, inbound } = story;
   const original = await story.original();
   const messageId = ids.messageId(domain);
-  const whole = original !== undefined && returnedPart(recipients[0]!.action, dsn, original.size, MAX_RETURNED) === "full" ? await original.whole() : undefined;
+  const whole = original !== undefined && returnedPart(recipients[0]!.action, dsn, original.size, MAX_RETURNED) === "full" ? await original.whole?.() : undefined;
   const head = cutHeader(original?.head ?? new Uint8Array());
   const inReplyTo = messageIdOf(head);
   const { before, after } = buildReport({

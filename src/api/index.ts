@@ -9,9 +9,10 @@ export { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from 
 export { accountRoutes } from "./routes/accounts.ts";
 export { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 export { dnsRecordRoutes } from "./routes/dns-records.ts";
+export { emailDatasets } from "./routes/graphql/email-datasets.ts";
 export { emailRoutingRoutes } from "./routes/email/routing.ts";
 export { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
-export { graphqlRoutes } from "./routes/graphql.ts";
+export { graphqlRoutes } from "./routes/graphql/routes.ts";
 export { kvRoutes } from "./routes/kv/routes.ts";
 export { membershipRoutes } from "./routes/memberships.ts";
 export { r2Routes } from "./routes/r2/routes.ts";

@@ -1,8 +1,8 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { Trace } from "../messages/types.ts";
-import { createCounts, type Count, type CountQuery, type RowsQuery } from "./counts.ts";
-import { createEntriesTable, entryOf } from "./entries-table.ts";
+import { createCounts, type ColumnValue, type Count, type CountQuery, type RowsQuery } from "./counts.ts";
+import { createEntriesTable } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import { createOwners, type OwnerOf } from "./owners.ts";
 import { createSearch } from "./search.ts";
@@ -46,8 +46,8 @@ export interface Activity {
   sent(account: string, messageId: string): Promise<Entry[]>;
   /** Entries counted by what they share. Throws UserError tooMany. */
   count(query: CountQuery): Promise<Count[]>;
-  /** The first entries in an order. Throws UserError tooMany. */
-  first(query: RowsQuery): Promise<Entry[]>;
+  /** Some columns of the first entries in an order. Throws UserError tooMany. */
+  first(query: RowsQuery): Promise<ColumnValue[][]>;
   /** Deletes what is older than the days it is kept; returns how many. */
   sweep(): Promise<number>;
   /** Steps that were lost since the start. */
@@ -89,7 +89,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
     },
     async first(query) {
       await writer.flush();
-      return (await counts.rows(query)).map(entryOf);
+      return counts.rows(query);
     },
     async sweep() {
       const before = clock.now() - days * DAY;

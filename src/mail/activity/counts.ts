@@ -4,8 +4,8 @@ import type { EntryRow, EntryTables } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import type { EntryKind } from "./types.ts";
 
-/** Columns entries can be counted by and compared with. `at/<milliseconds>` is the time, cut down to that. */
-export type CountColumn = Exclude<keyof EntryRow, "details" | "version" | "account_id" | "zone_id" | "kind" | "size"> | `at/${number}`;
+/** Columns entries can be counted by and compared with. `at/<milliseconds>` is the time, cut down to that; `session` is what recipients of one message share. */
+export type CountColumn = Exclude<keyof EntryRow, "details" | "version" | "account_id" | "zone_id" | "kind" | "size"> | `at/${number}` | "session";
 export type CountOperator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in" | "not in" | "like" | "not like";
 
 /** All of `all`, or one of `any`. */
@@ -24,12 +24,15 @@ export interface CountQuery {
 export interface RowsQuery extends Omit<CountQuery, "by"> {
   order: { column: CountColumn; descending: boolean }[];
   limit: number;
+  columns: CountColumn[];
 }
+
+export type ColumnValue = string | number | null;
 
 export interface Count {
   count: number;
   /** In the order of `by`. */
-  values: (string | number | null)[];
+  values: ColumnValue[];
 }
 
 /** Entries of one statement: SQLite counts while everything else waits. */
@@ -45,16 +48,17 @@ export interface CountsOptions {
 export function createCounts(db: Db, { most }: CountsOptions) {
   const tables = db.tables<EntryTables>();
 
-  /** Between two ends, some at a time. */
-  async function* windows({ zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">) {
+  /** Between two ends, some at a time, from the oldest or from the newest. */
+  async function* windows({ zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">, { backward = false } = {}) {
+    const [direction, beyond, upTo] = backward ? (["desc", "<", ">="] as const) : (["asc", ">", "<="] as const);
+    const all = tables.selectFrom("email_log").where("zone_id", "=", zone).where("kind", "=", kind).where("at", ">=", since).where("at", "<", until);
     let from: { at: number; id: string } | undefined;
     for (let seen = 0; ; seen += WINDOW) {
       if (seen >= most) throw activityErrors.tooMany({ limit: most });
-      const some = tables.selectFrom("email_log").where("zone_id", "=", zone).where("kind", "=", kind).where("at", ">=", since).where("at", "<", until);
       const after = from;
-      const next = after === undefined ? some : some.where((eb) => eb(eb.refTuple("at", "id"), ">", eb.tuple(after.at, after.id)));
-      const [last] = await db.read<{ at: number; id: string }>(next.select(["at", "id"]).orderBy("at").orderBy("id").offset(WINDOW - 1).limit(1));
-      yield last === undefined ? next : next.where((eb) => eb(eb.refTuple("at", "id"), "<=", eb.tuple(last.at, last.id)));
+      const rest = after === undefined ? all : all.where((eb) => eb(eb.refTuple("at", "id"), beyond, eb.tuple(after.at, after.id)));
+      const [last] = await db.read<{ at: number; id: string }>(rest.select(["at", "id"]).orderBy("at", direction).orderBy("id", direction).offset(WINDOW - 1).limit(1));
+      yield last === undefined ? rest : rest.where((eb) => eb(eb.refTuple("at", "id"), upTo, eb.tuple(last.at, last.id)));
       if (last === undefined) return;
       from = last;
       await new Promise((resolve) => setImmediate(resolve));
@@ -79,41 +83,29 @@ export function createCounts(db: Db, { most }: CountsOptions) {
       return [...groups.values()];
     },
 
-    /** The first entries in some order. */
-    async rows({ order, limit, filter, ...about }: RowsQuery): Promise<EntryRow[]> {
+    /** Some columns of the first entries in an order. */
+    async rows({ order, limit, filter, columns, ...about }: RowsQuery): Promise<ColumnValue[][]> {
       const byTime = order.length === 0 || order[0]!.column === "at";
-      const rows: EntryRow[] = [];
-      const descending = order[0]?.descending ?? false;
-      for await (const window of byTime && descending ? backwards(about) : windows(about)) {
-        let some = window.where(condition(filter)).selectAll();
-        for (const one of order) some = some.orderBy(expression(one.column), one.descending ? "desc" : "asc");
-        rows.push(...(await db.read(some.orderBy("id").limit(limit))));
-        if (byTime && rows.length >= limit) break;
-        if (!byTime && rows.length > limit) keepFirst(rows, order, limit);
+      const backward = byTime && order[0]?.descending === true;
+      const found: Found[] = [];
+      for await (const window of windows(about, { backward })) {
+        let some = window.where(condition(filter)).select([...columns.map((column, i) => expression(column).as(`c${i}`)), ...order.map(({ column }, i) => expression(column).as(`o${i}`)), "id"]);
+        for (const [i, { descending }] of order.entries()) some = some.orderBy(sql.ref(`o${i}`), descending ? "desc" : "asc");
+        found.push(...((await db.read(some.orderBy("id").limit(limit))) as Found[]));
+        if (byTime && found.length >= limit) break;
+        if (!byTime && found.length > limit) keepFirst(found, order, limit);
       }
-      return rows.slice(0, limit);
+      return found.slice(0, limit).map((row) => columns.map((_, i) => row[`c${i}`]!));
     },
   };
-
-  async function* backwards({ zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">) {
-    let to: { at: number; id: string } | undefined;
-    for (let seen = 0; ; seen += WINDOW) {
-      if (seen >= most) throw activityErrors.tooMany({ limit: most });
-      const some = tables.selectFrom("email_log").where("zone_id", "=", zone).where("kind", "=", kind).where("at", ">=", since).where("at", "<", until);
-      const before = to;
-      const next = before === undefined ? some : some.where((eb) => eb(eb.refTuple("at", "id"), "<", eb.tuple(before.at, before.id)));
-      const [last] = await db.read<{ at: number; id: string }>(next.select(["at", "id"]).orderBy("at", "desc").orderBy("id", "desc").offset(WINDOW - 1).limit(1));
-      yield last === undefined ? next : next.where((eb) => eb(eb.refTuple("at", "id"), ">=", eb.tuple(last.at, last.id)));
-      if (last === undefined) return;
-      to = last;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
 }
+
+type Found = Record<string, ColumnValue>;
 
 export type Counts = ReturnType<typeof createCounts>;
 
-function expression(column: CountColumn): RawBuilder<string | number | null> {
+function expression(column: CountColumn): RawBuilder<ColumnValue> {
+  if (column === "session") return sql`substr(id, 1, 12)`;
   const step = /^at\/(\d+)$/.exec(column)?.[1];
   if (step === undefined) return sql`${sql.ref(column)}`;
   // A bound number would be a type of its own to PostgreSQL, and the same expression in two places two expressions.
@@ -139,19 +131,13 @@ const joined = (parts: CountFilter[], word: "and" | "or"): RawBuilder<boolean> =
   parts.length === 0 ? sql`1 = 1` : sql`(${sql.join(parts.map(condition), sql.raw(` ${word} `))})`;
 
 /** Of what was found so far, what may be among the first. */
-function keepFirst(rows: EntryRow[], order: RowsQuery["order"], limit: number): void {
-  rows.sort((a, b) => {
-    for (const { column, descending } of order) {
-      const [x, y] = [valueOf(a, column), valueOf(b, column)];
-      if (x !== y) return (x < y ? -1 : 1) * (descending ? -1 : 1);
+function keepFirst(found: Found[], order: RowsQuery["order"], limit: number): void {
+  found.sort((a, b) => {
+    for (const [i, { descending }] of order.entries()) {
+      const [x, y] = [a[`o${i}`] ?? "", b[`o${i}`] ?? ""];
+      if (x !== y) return x < y === descending ? 1 : -1;
     }
-    return a.id < b.id ? -1 : 1;
+    return a["id"]! < b["id"]! ? -1 : 1;
   });
-  rows.length = Math.min(rows.length, limit);
-}
-
-function valueOf(row: EntryRow, column: CountColumn): string | number {
-  const step = /^at\/(\d+)$/.exec(column)?.[1];
-  if (step !== undefined) return row.at - (row.at % Number(step));
-  return row[column as keyof EntryRow] ?? "";
+  found.length = Math.min(found.length, limit);
 }

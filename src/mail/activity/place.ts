@@ -51,5 +51,5 @@ export const messagePrefix = (kind: EntryKind, message: string): string => hash(
 /** What two spellings of one recipient share: the queue writes domains in lower case. */
 export const rcptKey = (rcpt: string): string => rcpt.toLowerCase();
 
-/** Twelve characters that the recipients of one message share. */
-export const sessionOf = (message: string): string => hash("sha256", message, "hex").slice(0, 12);
+/** Twelve characters that the recipients of one message share: the beginning of their ids. */
+export const sessionOf = ({ id }: { id: string }): string => id.slice(0, 12);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { almighty, TEST_ACCOUNT } from "../../api.testing.ts";
-import { graphqlRoutes } from "../graphql.ts";
 import { startD1Api } from "./d1.testing.ts";
 
 const ALL = `/accounts/${TEST_ACCOUNT}/d1/database`;
@@ -124,17 +123,4 @@ describe("queries", () => {
     assert.deepEqual((await sent(1_900_000)).body.result[0].results, [{ n: 1_900_000 }]);
     assert.deepEqual(refusal(await sent(4_000_000)).slice(0, 2), [413, 10413]);
   });
-});
-
-test("analytics are answered without the envelope: zeros where nothing is counted, refused where nothing is kept", async (t) => {
-  const { call } = await startD1Api(t, { routes: graphqlRoutes({ r2StorageAdaptiveGroups: { permission: "Workers R2 Storage Read", rows: async (account, filter) => [{ account, filter }] } }) });
-  const ask = async (query: string, accountTag?: string) => (await call("post", "/graphql", { body: { query, variables: { accountTag, filter: { a: 1 } } } })).body;
-  const overview = "query x($a: string) { viewer { accounts(filter: {accountTag: $a}) { d1AnalyticsAdaptiveGroups(limit: 10) { sum { readQueries } } } } }";
-  assert.deepEqual(await ask(overview, TEST_ACCOUNT), { data: { viewer: { accounts: [{ d1AnalyticsAdaptiveGroups: [] }] } }, errors: null });
-  assert.deepEqual((await ask("r2StorageAdaptiveGroups", TEST_ACCOUNT)).data.viewer.accounts[0].r2StorageAdaptiveGroups, [{ account: TEST_ACCOUNT, filter: { a: 1 } }]);
-  for (const query of ["{ viewer { accounts { d1QueriesAdaptiveGroups { count } } } }", "{ __schema { types } }"]) {
-    const { data, errors } = await ask(query, TEST_ACCOUNT);
-    assert.deepEqual([data, errors.length], [null, 1]);
-  }
-  assert.equal((await ask(overview)).data, null);
 });

@@ -1,0 +1,146 @@
+import type { Permission } from "../../../accounts/index.ts";
+import { UserError } from "../../../kernel/index.ts";
+import type { Activity, EntryKind } from "../../../mail/index.ts";
+import type { Dataset } from "./dataset.ts";
+import { ROUTING_COLUMNS, SENDING_COLUMNS, shown, type EmailColumn } from "./email-columns.ts";
+import { readFilter } from "./email-filter.ts";
+import type { Field } from "./fields.ts";
+import { QueryError } from "./lex.ts";
+
+interface Kind {
+  kind: EntryKind;
+  columns: ReadonlyMap<string, EmailColumn>;
+}
+
+type Row = Record<string, unknown>;
+
+const MAX_ROWS = 10_000;
+const MAX_ORDER = 10;
+const DAY_SECONDS = 24 * 3600;
+
+/** The log of messages as the datasets that clients of the hosted service know: `emailRoutingAdaptive`, `emailSendingAdaptive`, and what each counts. */
+export function emailDatasets({ activity, days }: { activity: Pick<Activity, "count" | "first">; days: number }): Record<string, Dataset> {
+  async function messages({ kind, columns }: Kind, zone: string, args: Row, fields: Field[]): Promise<Row[]> {
+    const { filter, limit, orderBy } = readArguments(args);
+    const leaves = fields.map((field) => ({ key: field.key, column: leafOf(field, columns) }));
+    const order = readOrder(orderBy).map(({ name, descending }) => ({ column: comparable(columnOf(columns, name, "orderBy")), descending }));
+    const asked = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
+    const rows = await activity.first({ zone, kind, ...readFilter(filter, columns), order, limit, columns: asked });
+    return rows.map((values) => rowOf(leaves, values));
+  }
+
+  async function groups({ kind, columns }: Kind, zone: string, args: Row, fields: Field[]): Promise<Row[]> {
+    const { filter, limit, orderBy } = readArguments(args);
+    const dimensions = fields.filter(({ name }) => name === "dimensions").flatMap((field) => branchOf(field));
+    const leaves = dimensions.map((field) => ({ name: field.name, key: field.key, column: leafOf(field, columns, true) }));
+    const asked = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
+    const order = readOrder(orderBy).map(({ name, descending }) => {
+      const place = name === "count" ? -1 : asked.findIndex((one) => one.name === name);
+      if (place === -1 && name !== "count") throw new QueryError(`orderBy ${name}: groups are ordered by count or by a dimension that is asked for`);
+      return { place, descending };
+    });
+    const counted = await activity.count({ zone, kind, ...readFilter(filter, columns), by: asked.map(({ column }) => column.column) });
+    counted.sort((a, b) => {
+      for (const { place, descending } of order) {
+        const [x, y] = place === -1 ? [a.count, b.count] : [a.values[place] ?? "", b.values[place] ?? ""];
+        if (x !== y) return x < y === descending ? 1 : -1;
+      }
+      return b.count - a.count;
+    });
+    return counted.slice(0, limit).map(({ count, values }) => Object.fromEntries(fields.map((field) => [field.key, groupField(field, count, () => rowOf(leaves.filter((leaf) => field.fields.some(({ key }) => key === leaf.key)), values, leaves))])));
+  }
+
+  function dataset(kind: Kind, area: "Email Routing Rules" | "Email Sending", rows: typeof messages): Dataset {
+    const permissions: Permission[] = ["Account Analytics Read", `${area} Read`];
+    const fields = [...kind.columns.keys(), "isLastEvent"];
+    return {
+      permissions,
+      settings: { enabled: true, maxDuration: days * DAY_SECONDS, notOlderThan: days * DAY_SECONDS, maxPageSize: MAX_ROWS, maxNumberOfFields: fields.length, availableFields: fields },
+      rows: ({ zone }, args, wanted) => told(() => rows(kind, zone!, args, wanted)),
+    };
+  }
+
+  const [routing, sending]: [Kind, Kind] = [{ kind: "routing", columns: ROUTING_COLUMNS }, { kind: "sending", columns: SENDING_COLUMNS }];
+  return {
+    emailRoutingAdaptive: dataset(routing, "Email Routing Rules", messages),
+    emailRoutingAdaptiveGroups: dataset(routing, "Email Routing Rules", groups),
+    emailSendingAdaptive: dataset(sending, "Email Sending", messages),
+    emailSendingAdaptiveGroups: dataset(sending, "Email Sending", groups),
+  };
+}
+
+function readArguments(args: Row): { filter: unknown; limit: number; orderBy: unknown } {
+  for (const name in args) if (!["filter", "limit", "orderBy"].includes(name)) throw new QueryError(`unknown argument "${name}": there are filter, limit and orderBy`);
+  const limit = args["limit"] ?? MAX_ROWS;
+  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_ROWS) throw new QueryError(`limit is a whole number from 1 to ${MAX_ROWS}`);
+  return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
+}
+
+/** `[datetime_DESC, status_ASC]`; one alone needs no list. */
+function readOrder(given: unknown): { name: string; descending: boolean }[] {
+  if (given === undefined || given === null) return [];
+  const list = Array.isArray(given) ? given : [given];
+  if (list.length > MAX_ORDER) throw new QueryError(`orderBy takes at most ${MAX_ORDER} fields`);
+  return list.map((one) => {
+    const read = typeof one === "string" ? /^(.+)_(ASC|DESC)$/.exec(one) : null;
+    if (read === null) throw new QueryError(`orderBy takes fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(one)?.slice(0, 60)}`);
+    return { name: read[1]!, descending: read[2] === "DESC" };
+  });
+}
+
+function columnOf(columns: Kind["columns"], name: string, what: string): EmailColumn {
+  const column = columns.get(name);
+  if (column === undefined) throw new QueryError(`unknown ${what} "${name}": there are ${[...columns.keys()].join(", ")}`);
+  return column;
+}
+
+/** Undefined stands for what is the same for all: an entry is the last word on its message. */
+function leafOf({ name, args, fields }: Field, columns: Kind["columns"], grouped = false): EmailColumn | undefined {
+  if (fields.length > 0 || Object.keys(args).length > 0) throw new QueryError(`${name} is a value: it has no fields and takes no arguments`);
+  if (name === "isLastEvent") return undefined;
+  const column = columnOf(columns, name, grouped ? "dimension" : "field");
+  if (grouped && column.single === true) throw new QueryError(`"${name}" is of single messages: there is nothing to group by. The dataset without Groups has it`);
+  return column;
+}
+
+function branchOf({ name, fields }: Field): Field[] {
+  if (fields.length === 0) throw new QueryError(`${name} needs fields: ${name} { … }`);
+  return fields;
+}
+
+function groupField(field: Field, count: number, dimensions: () => Row): unknown {
+  switch (field.name) {
+    case "count": return count;
+    case "dimensions": return dimensions();
+    case "avg":
+      if (branchOf(field).every(({ name }) => name === "sampleInterval")) return Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
+      throw new QueryError("avg has sampleInterval only: messages have nothing to take a mean of");
+    default: throw new QueryError(`unknown field "${field.name}": groups have count, dimensions and avg`);
+  }
+}
+
+interface Leaf {
+  key: string;
+  column: EmailColumn | undefined;
+}
+
+/** `values` are those of `all` that have a column. */
+function rowOf(leaves: Leaf[], values: (string | number | null)[], all: Leaf[] = leaves): Row {
+  const places = new Map(all.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
+  return Object.fromEntries(leaves.map((leaf) => [leaf.key, leaf.column === undefined ? 1 : shown(leaf.column, values[places.get(leaf)!]!)]));
+}
+
+const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
+  // Their order differs from one database to the next.
+  if (single === true && type === "text" && name !== "sessionId") throw new QueryError(`orderBy ${name}: there is no order of texts like these`);
+  return compared ?? column;
+};
+
+/** What the log refuses is told as GraphQL tells it. */
+async function told<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (err) {
+    throw err instanceof UserError ? new QueryError(`${err.message}.${err.fix === undefined ? "" : ` ${err.fix}`}`) : err;
+  }
+}

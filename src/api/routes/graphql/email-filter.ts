@@ -1,0 +1,91 @@
+import type { CountColumn, CountFilter, CountOperator } from "../../../mail/index.ts";
+import type { EmailColumn } from "./email-columns.ts";
+import { QueryError } from "./lex.ts";
+
+export interface EmailFilter {
+  filter: CountFilter;
+  /** What the conditions that all must hold leave of time; the first inclusive, the second not. */
+  since: number;
+  until: number;
+}
+
+const OPERATORS: Record<string, CountOperator> = { "": "=", _neq: "!=", _gt: ">", _geq: ">=", _lt: "<", _leq: "<=", _in: "in", _notin: "not in", _like: "like", _notlike: "not like" };
+const MAX_CONDITIONS = 100;
+const MAX_VALUES = 100;
+
+/** Reads `filter: { datetime_geq: "…", status: "delivered", OR: [{…}] }`. Throws QueryError. */
+export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailColumn>): EmailFilter {
+  const range = { since: 0, until: Number.MAX_SAFE_INTEGER };
+  let count = 0;
+
+  function read(filter: unknown, certain: boolean): CountFilter {
+    if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw new QueryError(`filter is an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`);
+    const all = Object.entries(filter).filter(([, value]) => value !== undefined).map(([key, value]): CountFilter => {
+      if (++count > MAX_CONDITIONS) throw new QueryError(`the filter has more than ${MAX_CONDITIONS} conditions`);
+      if (key === "AND" || key === "OR") {
+        if (!Array.isArray(value)) throw new QueryError(`${key} takes a list of filters`);
+        const parts = value.map((one) => read(one, certain && key === "AND"));
+        return key === "AND" ? { all: parts } : { any: parts };
+      }
+      return condition(key, value, certain);
+    });
+    return { all };
+  }
+
+  function condition(key: string, value: unknown, certain: boolean): CountFilter {
+    const [, name, suffix] = /^(.*?)(_[a-z]+)?$/.exec(key)!;
+    if (name === "isLastEvent" && suffix === undefined) return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };
+    const column = columns.get(name!);
+    const operator = OPERATORS[suffix ?? ""];
+    if (column === undefined || operator === undefined) throw new QueryError(`unknown filter "${key}"`);
+    const isText = column.type === "text" || column.type === "address";
+    if ((operator === "like" || operator === "not like") && !isText) throw new QueryError(`${key}: only texts are compared with a pattern`);
+    const many = operator === "in" || operator === "not in";
+    if (many && (!Array.isArray(value) || value.length > MAX_VALUES)) throw new QueryError(`${key} takes a list of at most ${MAX_VALUES} values`);
+    const read = many ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
+    if (certain && !Array.isArray(read)) narrow(column, operator, read);
+    const compared: CountColumn = column.compared ?? column.column;
+    // Empty stands for what is not there.
+    if (isText && read === "" && (operator === "=" || operator === "!=")) {
+      const empty: CountFilter[] = [{ column: compared, operator, value: "" }, { column: compared, operator, value: null }];
+      return operator === "=" ? { any: empty } : { all: empty };
+    }
+    return { column: compared, operator, value: read };
+  }
+
+  function narrow({ type, step = 1 }: EmailColumn, operator: CountOperator, value: string | number) {
+    if ((type !== "time" && type !== "date") || typeof value !== "number") return;
+    if (operator === ">=" || operator === ">" || operator === "=") range.since = Math.max(range.since, value);
+    if (operator === "<") range.until = Math.min(range.until, value + step - 1);
+    if (operator === "<=" || operator === "=") range.until = Math.min(range.until, value + step);
+  }
+
+  const filter = given === undefined || given === null ? { all: [] } : read(given, true);
+  return { filter, ...range };
+}
+
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+function valueOf({ type }: EmailColumn, key: string, value: unknown): string | number {
+  switch (type) {
+    case "time":
+    case "date": {
+      const at = typeof value === "string" && TIME.test(value) ? Date.parse(value) : Number.NaN;
+      if (Number.isNaN(at)) throw new QueryError(`${key} takes a time such as "2026-01-31T12:00:00Z", or a day such as "2026-01-31", not ${show(value)}`);
+      return at;
+    }
+    case "flag":
+      if (value === 0 || value === 1 || typeof value === "boolean") return Number(value);
+      throw new QueryError(`${key} takes 0 or 1, not ${show(value)}`);
+    case "number":
+      if (typeof value === "number") return value;
+      throw new QueryError(`${key} takes a number, not ${show(value)}`);
+    case "address":
+    case "text":
+      if (typeof value !== "string" || value.length > 1000) throw new QueryError(`${key} takes a text of at most 1000 characters, not ${show(value)}`);
+      // PostgreSQL knows no U+0000, and nothing here has it.
+      return (type === "address" ? value.toLowerCase() : value).replaceAll("\0", "\ufffd");
+  }
+}
+
+const show = (value: unknown) => JSON.stringify(value)?.slice(0, 60) ?? "nothing";

@@ -1,0 +1,91 @@
+import { QueryError } from "./lex.ts";
+import type { Directive, Document, Operation, Selection, Value } from "./parse.ts";
+
+/** A field as it is to be answered: variables, fragments and directives are gone. */
+export interface Field {
+  /** What it is called in the answer. */
+  key: string;
+  name: string;
+  args: Record<string, unknown>;
+  /** Empty of a leaf. */
+  fields: Field[];
+}
+
+const MAX_FIELDS = 1000;
+const MAX_FRAGMENTS = 20;
+
+/** What an operation asks for. Throws QueryError. */
+export function fieldsOf(document: Document, operationName: string | undefined, given: Record<string, unknown>): Field[] {
+  const operation = chosen(document, operationName);
+  const variables = variablesOf(operation, given);
+  let count = 0;
+
+  function collect(selections: Selection[], into: Map<string, Field>, open: string[]) {
+    for (const one of selections) {
+      // Whatever is left out in the end counts too: fragments in fragments make many out of few.
+      if (++count > MAX_FIELDS) throw new QueryError(`the query asks for more than ${MAX_FIELDS} fields`);
+      if (!isIncluded(one.directives, variables)) continue;
+      if (one.kind === "field") add(one, into, open);
+      else if (one.kind === "inline") collect(one.selections, into, open);
+      else {
+        const fragment = document.fragments.get(one.fragment);
+        if (fragment === undefined) throw new QueryError(`there is no fragment ${one.fragment}`);
+        if (open.includes(one.fragment)) throw new QueryError(`the fragment ${one.fragment} contains itself`);
+        if (open.length === MAX_FRAGMENTS) throw new QueryError(`fragments in fragments are more than ${MAX_FRAGMENTS} deep`);
+        collect(fragment, into, [...open, one.fragment]);
+      }
+    }
+  }
+
+  function add({ key, name, args, selections }: Selection & { kind: "field" }, into: Map<string, Field>, open: string[]) {
+    const plain = Object.fromEntries([...args].map(([arg, value]) => [arg, plainValue(value, variables)]));
+    const before = into.get(key);
+    if (before !== undefined && (before.name !== name || JSON.stringify(before.args) !== JSON.stringify(plain))) throw new QueryError(`two different fields are both called ${key}: give one an alias`);
+    const inner = new Map(before?.fields.map((field) => [field.key, field]));
+    if (selections !== undefined) collect(selections, inner, open);
+    into.set(key, { key, name, args: plain, fields: [...inner.values()] });
+  }
+
+  const top = new Map<string, Field>();
+  collect(operation.selections, top, []);
+  return [...top.values()];
+}
+
+function chosen({ operations }: Document, name: string | undefined): Operation {
+  if (operations.length === 0) throw new QueryError("the query is empty");
+  const found = name === undefined ? operations : operations.filter((one) => one.name === name);
+  if (found.length === 0) throw new QueryError(`there is no query called ${name}`);
+  if (found.length > 1) throw new QueryError("there are several queries: operationName says which one is meant");
+  return found[0]!;
+}
+
+function variablesOf({ variables }: Operation, given: Record<string, unknown>): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const { name, fallback, required } of variables) {
+    const value = Object.hasOwn(given, name) ? given[name] : fallback === undefined ? undefined : plainValue(fallback, values);
+    if (required && (value === undefined || value === null)) throw new QueryError(`the variable $${name} is required`);
+    values.set(name, value);
+  }
+  return values;
+}
+
+function plainValue(value: Value, variables: Map<string, unknown>): unknown {
+  switch (value.kind) {
+    case "value": return value.value;
+    case "list": return value.items.map((item) => plainValue(item, variables));
+    case "object": return Object.fromEntries([...value.fields].map(([name, one]) => [name, plainValue(one, variables)]));
+    case "variable":
+      if (!variables.has(value.name)) throw new QueryError(`the query does not declare the variable $${value.name}`);
+      return variables.get(value.name);
+  }
+}
+
+function isIncluded(directives: Directive[], variables: Map<string, unknown>): boolean {
+  for (const { name, args } of directives) {
+    if (name !== "include" && name !== "skip") throw new QueryError(`there is no directive @${name}`);
+    const condition = args.get("if");
+    if (condition === undefined) throw new QueryError(`@${name} needs an argument "if"`);
+    if ((plainValue(condition, variables) === true) === (name === "skip")) return false;
+  }
+  return true;
+}

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { fieldsOf, type Field } from "./fields.ts";
+import { QueryError } from "./lex.ts";
+import { parse } from "./parse.ts";
+
+const read = (query: string, variables: Record<string, unknown> = {}, name?: string) => fieldsOf(parse(query), name, variables);
+const refuses = (query: string, why: RegExp, variables?: Record<string, unknown>, name?: string) =>
+  assert.throws(() => read(query, variables, name), (err: Error) => {
+    assert.ok(err instanceof QueryError, `${err.stack}`);
+    assert.match(err.message, why);
+    return true;
+  });
+const leaf = (name: string, key = name): Field => ({ key, name, args: {}, fields: [] });
+
+test("fields with aliases, arguments and values of every kind", () => {
+  const query = `\ufeffquery Named($v: [string!]! = ["x"], $n: Int) { # a comment
+    a, b: c(one: 1, two: -2.5e3, text: "q\\"\\u00e9\\n", block: """ raw \\""" text """, yes: true, no: null, word: datetime_DESC, list: [1 [2] $v], object: {k: $n, o: {}}) { d }
+  }`;
+  assert.deepEqual(read(query, { n: 7 }), [
+    leaf("a"),
+    { key: "b", name: "c", args: { one: 1, two: -2500, text: 'q"é\n', block: 'raw """ text', yes: true, no: null, word: "datetime_DESC", list: [1, [2], ["x"]], object: { k: 7, o: {} } }, fields: [leaf("d")] },
+  ]);
+});
+
+test("fragments, inline fragments and directives become fields", () => {
+  const query = `query A($yes: Boolean!, $no: Boolean = false) { ...f @include(if: $yes) ... on viewer { b @skip(if: $no) c @skip(if: true) } ... @include(if: false) { d } e { x } e { y } }
+    fragment f on viewer { a ...g } fragment g on viewer { g }`;
+  assert.deepEqual(read(query, { yes: true }), [leaf("a"), leaf("g"), leaf("b"), { ...leaf("e"), fields: [leaf("x"), leaf("y")] }]);
+});
+
+test("one of several queries is chosen by its name", () => {
+  const query = "query A { a } query B { b }";
+  assert.deepEqual(read(query, {}, "B"), [leaf("b")]);
+  refuses(query, /several queries: operationName/);
+  refuses(query, /no query called C/, {}, "C");
+});
+
+test("what is wrong is said with its place", () => {
+  const cases: [query: string, why: RegExp][] = [
+    ["", /the query is empty/],
+    ["   # nothing", /the query is empty/],
+    ["{ viewer", /syntax error at 1:9: expected a field, found the end of the query/],
+    ["{ }", /syntax error at 1:3: expected a field, found "}"/],
+    ["{\n  viewer { zones(filter: {) } }", /syntax error at 2:27: expected a name, found "\)"/],
+    ["{ a(b: ) }", /expected a value, found "\)"/],
+    ["{ a(b: \"open) }", /syntax error at 1:8: unexpected "\\"open\) }"/],
+    ["{ a ! }", /expected a field, found "!"/],
+    ["{ a(b: 1x) }", /syntax error at 1:8: unexpected "1x\) }"/],
+    ["{ a(b: 01) }", /unexpected/],
+    ["{ a } }", /expected a query, found "}"/],
+    ["mutation { a }", /there is no mutation here/],
+    ["subscription { a }", /there is no subscription here/],
+    ["type A { b: Int }", /expected a query, found "type"/],
+    ["{ a(b: $c) }", /does not declare the variable \$c/],
+    ["query ($c: Int!) { a(b: $c) }", /the variable \$c is required/],
+    ["{ ...f }", /there is no fragment f/],
+    ["{ ...f } fragment f on x { ...g } fragment g on x { ...f }", /the fragment f contains itself/],
+    ["{ a @deprecated }", /there is no directive @deprecated/],
+    ["{ a @skip }", /@skip needs an argument "if"/],
+    ["{ a: b a: c }", /two different fields are both called a/],
+    ["{ a(x: 1) a(x: 2) }", /two different fields are both called a/],
+  ];
+  for (const [query, why] of cases) refuses(query, why);
+});
+
+test("deep, long and branching queries end soon", () => {
+  const started = performance.now();
+  refuses("{a".repeat(5000), /nested more than 16 deep/);
+  refuses(`{ a(b: ${"[".repeat(50_000)}) }`, /nested more than 16 deep|more than 10000 words/);
+  refuses(`{ a(b: ${"{c:".repeat(3000)}1) }`, /nested more than 16 deep/);
+  refuses(`query (${"$".repeat(9)}) { a }`, /expected a name/);
+  refuses(`query ($v: ${"[".repeat(3000)}) { a }`, /nested more than 16 deep/);
+  refuses(`{ ${"a ".repeat(20_000)} }`, /more than 10000 words and signs/);
+  refuses(`{ ${Array.from({ length: 1500 }, (_, i) => `f${i}`).join(" ")} }`, /more than 1000 fields/);
+  // Each fragment asks for the next one ten times: ten to the tenth fields, if nobody stopped.
+  const laughs = Array.from({ length: 10 }, (_, i) => `fragment f${i} on x { ${Array.from({ length: 10 }, (_unused, j) => `a${j}: b { ...f${i + 1} }`).join(" ")} }`).join(" ");
+  refuses(`{ ...f0 } ${laughs} fragment f10 on x { c }`, /more than 1000 fields/);
+  // The same without fields between.
+  refuses(`{ ...f0 } ${Array.from({ length: 10 }, (_, i) => `fragment f${i} on x { ${`...f${i + 1} `.repeat(10)} }`).join(" ")} fragment f10 on x { c @skip(if: true) }`, /more than 1000/);
+  refuses(`{ ...f0 } ${Array.from({ length: 60 }, (_, i) => `fragment f${i} on x { ...f${i + 1} }`).join(" ")} fragment f60 on x { c }`, /more than 20 deep/);
+  assert.ok(performance.now() - started < 2000);
+});
+
+test("whatever is sent, it is read or refused", () => {
+  const words = fc.constantFrom("{", "}", "(", ")", "[", "]", "$", ":", "!", "=", "@", "...", "on", "query", "fragment", "a", "b", "1", "-2.5", '"t"', '"""', '"', "#", "\n", ",", "é", "\0", "true", "null", "skip", "if", "__proto__", "constructor");
+  fc.assert(
+    fc.property(fc.array(words, { maxLength: 60 }), fc.boolean(), (list, spaced) => {
+      try {
+        read(list.join(spaced ? " " : ""), { a: 1 });
+      } catch (err) {
+        assert.ok(err instanceof QueryError, String((err as Error).stack));
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});

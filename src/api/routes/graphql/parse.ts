@@ -1,0 +1,158 @@
+import { lex, placeOf, QueryError, type Token } from "./lex.ts";
+
+export interface Document {
+  operations: Operation[];
+  fragments: Map<string, Selection[]>;
+}
+
+export interface Operation {
+  name: string | undefined;
+  variables: { name: string; fallback: Value | undefined; required: boolean }[];
+  selections: Selection[];
+}
+
+export type Selection =
+  | { kind: "field"; key: string; name: string; args: Map<string, Value>; directives: Directive[]; selections: Selection[] | undefined }
+  | { kind: "spread"; fragment: string; directives: Directive[] }
+  | { kind: "inline"; selections: Selection[]; directives: Directive[] };
+
+export interface Directive {
+  name: string;
+  args: Map<string, Value>;
+}
+
+export type Value = { kind: "value"; value: string | number | boolean | null } | { kind: "variable"; name: string } | { kind: "list"; items: Value[] } | { kind: "object"; fields: Map<string, Value> };
+
+/** Selections in selections, lists in lists. */
+const MAX_DEPTH = 16;
+
+/** Reads a GraphQL document, as far as queries go: no schemas, no mutations, no subscriptions. Throws QueryError. */
+export function parse(source: string): Document {
+  const tokens = lex(source);
+  let next = 0;
+  let depth = 0;
+
+  const peek = () => tokens[next]!;
+  const is = (sign: string) => peek().kind === "sign" && peek().text === sign;
+  const isWord = (word: string) => peek().kind === "name" && peek().text === word;
+
+  function fail(token: Token, wanted: string): never {
+    throw new QueryError(`syntax error at ${placeOf(source, token.at)}: expected ${wanted}, found ${token.kind === "end" ? token.text : JSON.stringify(token.text.slice(0, 40))}`);
+  }
+  function skip(sign: string): boolean {
+    if (!is(sign)) return false;
+    next++;
+    return true;
+  }
+  function expect(sign: string) {
+    if (!skip(sign)) fail(peek(), `"${sign}"`);
+  }
+  function name(what = "a name"): string {
+    const token = peek();
+    if (token.kind !== "name") fail(token, what);
+    next++;
+    return token.text;
+  }
+  function deeper<Result>(read: () => Result): Result {
+    if (++depth > MAX_DEPTH) throw new QueryError(`the query is nested more than ${MAX_DEPTH} deep`);
+    const result = read();
+    depth--;
+    return result;
+  }
+  /** Items between two signs, at least one. */
+  function between<Item>(open: string, close: string, read: () => Item, empty = false): Item[] {
+    expect(open);
+    const items: Item[] = [];
+    if (!empty) items.push(read());
+    while (!is(close)) items.push(read());
+    expect(close);
+    return items;
+  }
+
+  function value(): Value {
+    const token = peek();
+    if (is("$")) {
+      next++;
+      return { kind: "variable", name: name() };
+    }
+    if (is("[")) return deeper(() => ({ kind: "list", items: between("[", "]", value, true) }));
+    if (is("{")) return deeper(() => ({ kind: "object", fields: new Map(between("{", "}", pair, true)) }));
+    next++;
+    switch (token.kind) {
+      case "int":
+      case "float": return { kind: "value", value: Number(token.text) };
+      case "string": return { kind: "value", value: token.text };
+      // An enum value is a name; what takes it knows which there are.
+      case "name": return { kind: "value", value: token.text === "true" ? true : token.text === "false" ? false : token.text === "null" ? null : token.text };
+      default: return fail(token, "a value");
+    }
+  }
+  function pair(): [string, Value] {
+    const key = name();
+    expect(":");
+    return [key, value()];
+  }
+  const args = (): Map<string, Value> => (is("(") ? new Map(between("(", ")", pair)) : new Map());
+  function directives(): Directive[] {
+    const found: Directive[] = [];
+    while (skip("@")) found.push({ name: name(), args: args() });
+    return found;
+  }
+
+  const selections = (): Selection[] => deeper(() => between("{", "}", selection));
+
+  function selection(): Selection {
+    if (skip("...")) {
+      if (peek().kind === "name" && !isWord("on")) return { kind: "spread", fragment: name(), directives: directives() };
+      if (isWord("on")) typeCondition();
+      return { kind: "inline", directives: directives(), selections: selections() };
+    }
+    const first = name("a field");
+    const named = skip(":") ? name("a field") : first;
+    return { kind: "field", key: first, name: named, args: args(), directives: directives(), selections: is("{") ? selections() : undefined };
+  }
+  function typeCondition() {
+    next++;
+    name("a type");
+  }
+
+  function type(): boolean {
+    if (is("[")) deeper(() => between("[", "]", type));
+    else name("a type");
+    return skip("!");
+  }
+  function variable(): Operation["variables"][number] {
+    expect("$");
+    const named = name();
+    expect(":");
+    const required = type();
+    const fallback = skip("=") ? value() : undefined;
+    directives();
+    return { name: named, required: required && fallback === undefined, fallback };
+  }
+
+  function operation(): Operation {
+    if (is("{")) return { name: undefined, variables: [], selections: selections() };
+    const token = peek();
+    if (isWord("mutation") || isWord("subscription")) throw new QueryError(`there is no ${token.text} here: analytics are only read`);
+    if (!isWord("query")) fail(token, "a query");
+    next++;
+    const named = peek().kind === "name" ? name() : undefined;
+    const variables = is("(") ? between("(", ")", variable) : [];
+    directives();
+    return { name: named, variables, selections: selections() };
+  }
+
+  const document: Document = { operations: [], fragments: new Map() };
+  while (peek().kind !== "end") {
+    if (isWord("fragment")) {
+      next++;
+      const named = name();
+      if (!isWord("on")) fail(peek(), '"on"');
+      typeCondition();
+      directives();
+      document.fragments.set(named, selections());
+    } else document.operations.push(operation());
+  }
+  return document;
+}

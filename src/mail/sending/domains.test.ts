@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { domainsConformance } from "./domains.conformance.ts";
+
+onEveryDatabase(domainsConformance);

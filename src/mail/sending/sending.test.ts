@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { sendingConformance } from "./sending.conformance.ts";
+
+onEveryDatabase(sendingConformance);

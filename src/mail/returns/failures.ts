@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import { createHeaderEnd, sameAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
@@ -19,7 +20,11 @@ export interface FailureParts {
 }
 
 const HOUR = 3_600_000;
-const LASTS_MS: Record<SuppressionReason, number | null> = { hard_bounce: 7 * 24 * HOUR, soft_bounce: 24 * HOUR, complaint: null };
+const DAY = 24 * HOUR;
+const LASTS_MS: Record<SuppressionReason, number | null> = { hard_bounce: 7 * DAY, soft_bounce: DAY, complaint: null };
+/** An address that is not there twice, this far apart, is not there. What is closer together may be one outage, or mail that was under way. */
+const CONFIRMED_MS = 3 * DAY;
+const CONFIRM_WITHIN_MS = 90 * DAY;
 
 export type Failures = ReturnType<typeof createFailures>;
 
@@ -27,8 +32,17 @@ export type Failures = ReturnType<typeof createFailures>;
 export function createFailures({ srs, paths, table, list, clock }: FailureParts) {
   async function suppress(account: string, email: string, reason: SuppressionReason | undefined, { domain, note }: { domain?: string; note?: string }): Promise<void> {
     if (reason === undefined || list === undefined || account === "") return;
-    const lasts = LASTS_MS[reason];
+    const lasts = reason === "hard_bounce" && (await isConfirmed(account, email)) ? null : LASTS_MS[reason];
     await list.add({ account, email, reason, expiresAt: lasts === null ? null : new Date(clock.now() + lasts), ...(domain !== undefined && { domain }), ...(note !== undefined && { note: note.slice(0, 1000) }) });
+  }
+
+  async function isConfirmed(account: string, email: string): Promise<boolean> {
+    const id = `hard ${createHash("sha256").update(`${account}\0${email.toLowerCase()}`).digest("base64url")}`;
+    const now = clock.now();
+    const before = await table.markedUntil(id);
+    if (before !== undefined && before >= now) return before - CONFIRM_WITHIN_MS <= now - CONFIRMED_MS;
+    await table.mark([id], now + CONFIRM_WITHIN_MS, now);
+    return false;
   }
 
   /** Whom an envelope sender stands for, and whether that is known to be true. */

@@ -58,7 +58,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         log.warn({ to: tale.to, about: tale.about, perHour: perSender }, "a delivery report was left out: its recipient has been sent too many in this hour");
       } else await send({ ...tale, recipients: group.map(([, one]) => one) });
       // Behind the report, not before it: a process that dies in between tells once more, and never not at all.
-      await table.mark(group.map(([mark]) => mark), clock.now() + REMEMBER_MS);
+      await table.mark(group.map(([mark]) => mark), clock.now() + REMEMBER_MS, clock.now());
     }
     return told;
   };

@@ -93,8 +93,13 @@ export function createReturnsTable(db: Db) {
       return new Set((await db.read(tables.selectFrom("return_marks").select("id").where("id", "in", ids))).map(({ id }) => id));
     },
 
-    async mark(ids: readonly string[], expiresAt: number): Promise<void> {
-      if (ids.length > 0) await db.write(tables.insertInto("return_marks").values(ids.map((id) => ({ id, expires_at: expiresAt }))).onConflict((conflict) => conflict.column("id").doNothing()));
+    markedUntil: async (id: string): Promise<number | undefined> => (await db.read(tables.selectFrom("return_marks").select("expires_at").where("id", "=", id)))[0]?.expires_at,
+
+    /** A mark that stands stays as it is; one that is over is renewed. */
+    async mark(ids: readonly string[], expiresAt: number, now: number): Promise<void> {
+      if (ids.length === 0) return;
+      const rows = ids.map((id) => ({ id, expires_at: expiresAt }));
+      await db.write(tables.insertInto("return_marks").values(rows).onConflict((conflict) => conflict.column("id").doUpdateSet({ expires_at: expiresAt }).where("return_marks.expires_at", "<", now)));
     },
 
     /** One more of `name` in this hour; how many that makes. */

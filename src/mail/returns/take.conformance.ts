@@ -109,6 +109,15 @@ export function takeConformance(engine: TestEngine): void {
       assert.deepEqual(room.sink.mails, []);
     });
 
+    test("for good where the address was not there a week ago either", async (t) => {
+      const room = await open(t);
+      for (const wait of [0, 1, 8, 89]) {
+        room.clock.advance(wait * DAY);
+        assert.equal(await room.take(await sent(room), bounceOf("Bob@Example.net", { id: `<${wait}@x>` })), "ok");
+      }
+      assert.deepEqual(room.entries.map(({ expiresAt }) => expiresAt === null), [false, false, true, false], "at once, a day later, nine days later, and when the first is long ago");
+    });
+
     test("is about whom the message went to, whatever its report says", async (t) => {
       const room = await open(t);
       const one = await sent(room);

@@ -61,7 +61,7 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
     if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath) return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
     const settled = srs.isOurs(rcpt) ? await takeSrs(mail) : paths.isAbuseDesk(rcpt) ? await takeComplaint(mail) : await takePath(mail);
     // Last: a process that dies before has answered nothing, and the report comes again.
-    if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS);
+    if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
     return settled;
   }
 

@@ -40,6 +40,7 @@ export type * from "./routing/types.ts";
 export type { Addresses } from "./addresses/addresses.ts";
 export type { DestinationAddress, VerificationMail } from "./addresses/types.ts";
 export { createDkimKeys, type DkimKeys } from "./dkim-keys/dkim-keys.ts";
+export { createPublishedSts, type PublishedSts } from "./mta-sts/published.ts";
 export { createDkimRotation, type DkimPublisher, type DkimRotation } from "./dkim-keys/rotation.ts";
 export { recordOf as dkimRecordOf } from "./dkim-keys/generate.ts";
 export type * from "./dkim-keys/types.ts";

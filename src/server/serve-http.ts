@@ -46,7 +46,7 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 
 /** The platform port, with what the roles of this process put behind it. */
 export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
-  const { platform, bindings, certificates, mail: { routing }, metrics } = rooms;
+  const { platform, bindings, certificates, mtaSts, mail: { routing }, metrics } = rooms;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails: platform.tails, log });
@@ -77,5 +77,5 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });
-  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing) } }), ...(roles.has("workers") && { workers }), domain: settings.workers.domain, pages, wellKnown: [certificates.respond], log, graceMs });
+  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing) } }), ...(roles.has("workers") && { workers }), domain: settings.workers.domain, pages, wellKnown: [certificates.respond, mtaSts.respond], log, graceMs });
 }

@@ -7,6 +7,7 @@ import { composeDkimRotation } from "./dkim-rotation.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
+import { composeMtaSts, type MtaSts } from "./mta-sts.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
 import { composeServeMail, type ServeMail } from "./serve-mail.ts";
@@ -19,6 +20,7 @@ export interface ServeRooms {
   bindings: Bindings;
   certificates: ServeCertificates;
   dns: ServeDns;
+  mtaSts: MtaSts;
   mail: ServeMail;
   metrics: Metrics;
 }
@@ -36,9 +38,10 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const platform = composePlatform({ store, bindings, secrets, runtime: workers.runtime, settings, scheduled: roles.has("workers") }, basics);
   const metrics = meterWorkers(workers.runtime);
   lifecycle.onStop("metrics", () => metrics.close());
-  const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics }, basics);
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
+  const mtaSts = composeMtaSts({ store, settings, zones: platform.zones, dns, roles }, basics);
+  const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts }, basics);
   const mail = composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }, basics);
   if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, dns }, basics);
-  return { platform, bindings, certificates, dns, mail, metrics };
+  return { platform, bindings, certificates, dns, mtaSts, mail, metrics };
 }

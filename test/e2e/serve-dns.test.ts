@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
+import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { knotd, startKnot } from "../../src/zones/dns/provider/knot.testing.ts";
-import { createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+import { ask, createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 
 const run = promisify(execFile);
@@ -28,19 +29,19 @@ for (const program of ["dig", "kdig"]) {
     const server = await servePlatform(t);
     const api = createApi(server, TOKEN);
     const zone = await newZone(api, "routed.example");
-    const ask = async (...words: string[]) => (await run(program, ["@127.0.0.1", "-p", String(server.dns!.port), "+time=5", ...words])).stdout;
-    assert.match(await ask("routed.example", "MX"), /status: NOERROR[^]*SOA/);
+    const dig = async (...words: string[]) => (await run(program, ["@127.0.0.1", "-p", String(server.dns!.port), "+time=5", ...words])).stdout;
+    assert.match(await dig("routed.example", "MX"), /status: NOERROR[^]*SOA/);
     await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
     for (const over of ["+notcp", "+tcp"]) {
-      assert.deepEqual((await ask(over, "+short", "routed.example", "MX")).trim().split("\n").sort(), ["10 route1.reelpost.internal.", "20 route2.reelpost.internal.", "30 route3.reelpost.internal."]);
-      assert.equal((await ask(over, "+short", "routed.example", "TXT")).trim(), '"v=spf1 include:_spf.reelpost.internal ~all"');
-      assert.match(await ask(over, "+short", "reelpost._domainkey.routed.example", "TXT"), /^"v=DKIM1; h=sha256; k=rsa; p=\S+" "\S+"/);
+      assert.deepEqual((await dig(over, "+short", "routed.example", "MX")).trim().split("\n").sort(), ["10 route1.reelpost.internal.", "20 route2.reelpost.internal.", "30 route3.reelpost.internal."]);
+      assert.equal((await dig(over, "+short", "routed.example", "TXT")).trim(), '"v=spf1 include:_spf.reelpost.internal ~all"');
+      assert.match(await dig(over, "+short", "reelpost._domainkey.routed.example", "TXT"), /^"v=DKIM1; h=sha256; k=rsa; p=\S+" "\S+"/);
     }
-    assert.match(await ask("nothing.routed.example", "A"), /NXDOMAIN/);
-    assert.match(await ask("routed.example", "ANY"), /RFC8482/);
-    assert.match(await ask("elsewhere.example", "A"), /REFUSED/);
+    assert.match(await dig("nothing.routed.example", "A"), /NXDOMAIN/);
+    assert.match(await dig("routed.example", "ANY"), /RFC8482/);
+    assert.match(await dig("elsewhere.example", "A"), /REFUSED/);
     await api.ok("delete", `/zones/${zone}/email/routing/dns`, { body: {} });
-    assert.equal((await ask("+short", "routed.example", "MX")).trim(), "");
+    assert.equal((await dig("+short", "routed.example", "MX")).trim(), "");
     const { body } = await (async () => ({ body: await (await fetch(`${server.url}/metrics`)).text() }))();
     assert.match(body, /reelpost_dns_answers_total\{over="tcp",rcode="NOERROR"\} [3-9]/);
   });
@@ -80,12 +81,30 @@ describe("zones that Knot serves", { skip: knotd === undefined && process.env["R
     await first.exited;
     door.open = true;
     const second = await spawnServe(t, { dataDirectory, env });
-    const ask = async (name: string, type: string) => (await run("dig", ["@127.0.0.1", "-p", String(knot.port), "+short", "+tcp", name, type])).stdout.trim().split("\n").sort();
-    await until(async () => (await ask("routed.example", "MX")).length === 3);
-    await until(async () => (await ask("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"');
-    assert.match((await ask("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
+    const told = async (name: string, type: string) => (await run("dig", ["@127.0.0.1", "-p", String(knot.port), "+short", "+tcp", name, type])).stdout.trim().split("\n").sort();
+    await until(async () => (await told("routed.example", "MX")).length === 3);
+    await until(async () => (await told("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"');
+    assert.match((await told("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
     // Somebody's mail goes elsewhere: their record stays, and alone.
-    assert.deepEqual(await ask("taken.example", "MX"), ["5 mail.theirs.example."]);
+    assert.deepEqual(await told("taken.example", "MX"), ["5 mail.theirs.example."]);
     assert.equal((await second.stop()).code, 0);
   });
+});
+
+test("a routed domain has an MTA-STS policy: its records, and what they lead to", async (t) => {
+  const server = await servePlatform(t, { env: { REELPOST_HTTP_PUBLIC_URL: "https://mail.us.example", REELPOST_EMAIL_MX: "mx1.us.example,mx2.us.example" } });
+  const api = createApi({ ...server, api: `${server.url}/client/v4` }, TOKEN);
+  const zone = await newZone(api, "routed.example");
+  const policy = () => ask(server, "/.well-known/mta-sts.txt", { host: "mta-sts.routed.example" });
+  assert.equal((await policy()).status, 404);
+  await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
+  const resolver = new Resolver();
+  resolver.setServers([`127.0.0.1:${server.dns!.port}`]);
+  await until(async () => (await resolver.resolveTxt("_mta-sts.routed.example"))[0]!.join("").startsWith("v=STSv1; id="));
+  assert.deepEqual(await resolver.resolveCname("mta-sts.routed.example"), ["mail.us.example"]);
+  const { status, headers, body } = await policy();
+  assert.deepEqual([status, headers["content-type"], body.replaceAll("\r\n", "\n").trim()], [200, "text/plain; charset=utf-8", "version: STSv1\nmode: testing\nmx: mx1.us.example\nmx: mx2.us.example\nmax_age: 86400"]);
+  await api.ok("delete", `/zones/${zone}/email/routing/dns`, { body: {} });
+  await until(() => resolver.resolveTxt("_mta-sts.routed.example").then(() => false, () => true));
+  assert.equal((await policy()).status, 404);
 });

@@ -26,6 +26,10 @@ export const namesOf = async (db: RoutingExecutor, zone: string): Promise<NameRo
 export const namesOfAll = async (db: RoutingExecutor, zones: readonly string[]): Promise<NameRow[]> =>
   zones.length === 0 ? [] : (await db.selectFrom("email_routing_names").selectAll().where("zone_id", "in", zones).orderBy("name").execute()).map(toName);
 
+/** Names that mail is routed for, in order. */
+export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<string[]> =>
+  (await db.selectFrom("email_routing_names").select("name").where("enabled", "=", 1).orderBy("name").limit(limit).execute()).map(({ name }) => name);
+
 /** Those that have this name, of whatever zone. */
 export const namesCalled = async (db: RoutingExecutor, name: string): Promise<NameRow[]> => (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
 

@@ -1,0 +1,103 @@
+import { type Log, messageOf, UserError } from "../../kernel/index.ts";
+import { formatPolicy, recordFor } from "../../protocol/mtasts/index.ts";
+import type { Db, Events } from "../../store/index.ts";
+import type { RecordRequest, Zone, Zones } from "../../zones/index.ts";
+import { enabledNames, namesCalled, namesOf, zonesKept } from "../routing/names-table.ts";
+import { ROUTING_CHANGED } from "../routing/tables-cache.ts";
+import type { RoutingTables } from "../routing/tables.ts";
+
+export interface PublishedStsOptions {
+  db: Db;
+  events: Events;
+  zones: Zones;
+  log: Log;
+  /** "off": nothing is published, and what was is removed. */
+  mode: "off" | "testing" | "enforce";
+  /** Where mail of routed names arrives. */
+  mx: readonly string[];
+  /** The host that serves the policies over HTTPS: what each `mta-sts` name is an alias of. */
+  webHost: string;
+}
+
+/** The MTA-STS policy of the names that mail is routed for (RFC 8461): their records, and what is served over HTTPS. */
+export interface PublishedSts {
+  /** Of `mta-sts.<name>`; undefined for hosts that have none. */
+  policyOf(host: string): Promise<string | undefined>;
+  /** Hosts that need a certificate, by name, at most `limit`. */
+  hosts(limit: number): Promise<string[]>;
+  /** Brings the records of all zones in order. Done by itself after every change; to be called at start. */
+  sweep(): Promise<void>;
+  close(): void;
+}
+
+const OWNER = "mta-sts";
+const PREFIX = "mta-sts.";
+const BATCH = 200;
+/** Seconds that a policy is kept. No longer: whoever stops routing here has their mail refused for as long by those who keep it. */
+const MAX_AGE = 86_400;
+
+export function createPublishedSts({ db, events, zones, log, mode, mx, webHost }: PublishedStsOptions): PublishedSts {
+  const tables = db.tables<RoutingTables>();
+  const { managed } = zones.records;
+  const policy = mode === "off" ? undefined : formatPolicy({ mode, maxAge: MAX_AGE, mx: [...mx] });
+
+  async function recordsFor(zone: Zone): Promise<RecordRequest[]> {
+    if (policy === undefined) return [];
+    const names = (await namesOf(tables, zone.id)).filter(({ enabled }) => enabled).map(({ name }) => name);
+    const wanted = names.map((name): RecordRequest[] => [
+      { type: "TXT", name: `_mta-sts.${name}.`, content: recordFor(policy) },
+      { type: "CNAME", name: `mta-sts.${name}.`, content: webHost },
+    ]);
+    const free = await Promise.all(wanted.map(async ([text, alias]) => {
+      const there = await Promise.all([text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))));
+      // Somebody publishes a policy of their own.
+      return there.flat().every(({ managedBy }) => managedBy === OWNER);
+    }));
+    return wanted.filter((_, index) => free[index]).flat();
+  }
+
+  async function reconcile(id: string): Promise<void> {
+    const zone = await zones.find(id);
+    if (zone === undefined) return;
+    const wanted = await recordsFor(zone);
+    const shown = (records: { name: string; content?: string | undefined }[]) => records.map(({ name, content }) => `${name.replace(/\.$/, "")} ${content?.replaceAll('"', "")}`).sort().join("\n");
+    if (shown(await managed.list(id, OWNER)) === shown(wanted)) return;
+    await managed.set(zone, { owner: OWNER, locked: true, meta: { email_routing: true }, records: wanted });
+  }
+
+  async function safely(zone: string) {
+    try {
+      await reconcile(zone);
+    } catch (err) {
+      if (err instanceof UserError) log.warn({ zone, reason: messageOf(err) }, "the MTA-STS records of a zone cannot be made");
+      else log.error({ err, zone }, "the MTA-STS records of a zone are not what they should be");
+    }
+  }
+
+  async function sweep() {
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const ids: string[] = await zonesKept(tables, after, BATCH);
+      for (const id of ids) await safely(id);
+      after = ids.length < BATCH ? undefined : ids.at(-1);
+    }
+  }
+
+  const routed = async (name: string) => {
+    for (const row of await namesCalled(tables, name)) if (row.enabled && (await zones.find(row.zone)) !== undefined) return true;
+    return false;
+  };
+
+  const unsubscribe = events.subscribe(ROUTING_CHANGED, (zone) => {
+    if (zone !== "names") void (zone === "" ? sweep() : safely(zone)).catch((err: unknown) => log.error({ err }, "MTA-STS records could not be looked at"));
+  });
+
+  return {
+    sweep,
+    policyOf: async (host) => (policy !== undefined && host.startsWith(PREFIX) && (await routed(host.slice(PREFIX.length))) ? policy : undefined),
+    async hosts(limit) {
+      if (policy === undefined) return [];
+      return (await enabledNames(tables, limit)).map((name) => `${PREFIX}${name}`);
+    },
+    close: unsubscribe,
+  };
+}

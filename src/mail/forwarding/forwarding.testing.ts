@@ -17,7 +17,7 @@ import { createSpool } from "../messages/spool.ts";
 import type { Envelope, Settled, TraceEvent } from "../messages/types.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { resolverOf, startSink, type Sink, type SinkMail } from "../outbound/outbound.testing.ts";
-import { outboundMigrations } from "../outbound/queue/migrations.ts";
+import { outboundMigrations } from "../outbound/migrations.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.ts";
 import type { ReturnPathRequest } from "../returns/types.ts";
 import { createForwarding } from "./forwarding.ts";

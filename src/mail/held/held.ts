@@ -69,9 +69,10 @@ export function createHeld({ objects, jobs, spool, clock, ids, trace, log, retur
       for (const { rcpt, reply, account, zone } of waiting) tell(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
       return [];
     }
-    const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { id: kept.message, maxBytes: body.size });
+    const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { maxBytes: body.size });
     try {
-      return await use(source);
+      // Under another name in the spool, where the first copy may still be in a worker's hands.
+      return await use({ ...source, id: kept.message });
     } finally {
       await source.discard();
     }

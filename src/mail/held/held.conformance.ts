@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Jobs } from "../../store/index.ts";
+import type { Verdict } from "../authenticate/verdict.ts";
+import { createSpool } from "../messages/spool.ts";
+import type { Envelope, MailSource, TraceEvent } from "../messages/types.ts";
+import type { BounceRequest } from "../returns/types.ts";
+import { createHeld, type HeldOptions } from "./held.ts";
+import type { HeldRecipient, Retried } from "./types.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const RAW = "Received: ours\r\nSubject: \xfcber\r\n\r\nbody \xff\r\n";
+const ENVELOPE: Envelope = { from: "a@sender.example", to: ["b@here.example"], helo: "x", ip: "192.0.2.1", smtputf8: false, dsn: { ret: "HDRS" } };
+const VERDICT = { spf: { result: "pass", domain: "sender.example", identity: "mailfrom" }, dkim: [], summary: "mx; spf=pass" } as unknown as Verdict;
+const LATER = { code: 451, enhanced: "4.3.0", text: "later" };
+const NEVER = { code: 550, enhanced: "5.1.1", text: "never" };
+
+const later = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: true, reply: LATER });
+const never = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: false, reply: NEVER });
+const waiting = (rcpt: string, more: Partial<HeldRecipient> = {}): HeldRecipient => ({ rcpt, reply: LATER, account: "acc", zone: "z", ...more });
+
+const openOn = (engine: TestEngine) =>
+  async (t: TestContext, { limits, ...more }: Partial<HeldOptions> = {}) => {
+    const folder = await mkdtemp(join(tmpdir(), "reelpost-held-"));
+    const { db } = await engine.open(t, jobsMigrations);
+    const clock = createManualClock(Date.UTC(2026, 0, 1, 12));
+    const events = createLocalEvents({ log: silentLog });
+    const objects = await openFsObjects({ folder: join(folder, "objects") });
+    const table = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
+    let job = "";
+    const jobs: Jobs = { ...table, enqueue: async (...asked) => (job = await table.enqueue(...asked)) };
+    const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds, memoryBytes: 20 });
+    const [trace, bounced]: [TraceEvent[], BounceRequest[]] = [[], []];
+    const tried: string[] = [];
+    const answers = new Map<string, (rcpt: string) => Retried>();
+    const started: { stop(): Promise<void> }[] = [];
+
+    /** One more process. */
+    function start(options: Partial<HeldOptions> = {}) {
+      const held = createHeld({
+        objects, jobs, spool, clock, ids: randomIds, log: silentLog, trace: (event) => void trace.push(event),
+        returns: { bounce: async (request) => (bounced.push(request), true) }, limits: { leaseMs: 10 * MINUTE, ...limits }, ...more, ...options,
+      });
+      held.start(async ({ envelope, source, verdict }, { rcpt, to }) => {
+        assert.deepEqual([envelope, verdict, await textOf(source)], [ENVELOPE, VERDICT, RAW]);
+        tried.push(to === undefined ? rcpt : `${rcpt} to ${to.join()}`);
+        return (answers.get(rcpt) ?? ((ok) => ({ rcpt: ok, ok: true })))(rcpt);
+      });
+      started.push(held);
+      return held;
+    }
+    t.after(async () => {
+      await Promise.all(started.map((held) => held.stop()));
+      await spool.close();
+      await events.close();
+      await rm(folder, { recursive: true, force: true });
+    });
+    /** Lets time go on until then: a worker that looks has its own moment. */
+    async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+      for (const start = performance.now(); !(await condition()); clock.advance(200)) {
+        if (performance.now() - start > 10_000) throw new Error(`waited in vain for ${condition}`);
+        await new Promise((resolve) => void setTimeout(resolve, 1));
+      }
+    }
+
+    async function bodies() {
+      const keys: string[] = [];
+      for await (const { key } of objects.list("mail/held/")) keys.push(key);
+      return keys;
+    }
+
+    return {
+      until,
+      /** The attempt is over, and written down. */
+      resting: () => until(async () => (await table.get(job))?.status !== "running"),
+      async gone() {
+        await until(async () => (await table.get(job))?.status === "done");
+        assert.deepEqual(await bodies(), []);
+      },
+      bodies, clock, trace, bounced, tried, answers, start, jobs,
+      source: async (): Promise<MailSource> => spool.collect((async function* () {
+        yield Buffer.from(RAW, "latin1");
+      })(), { id: "message1" }),
+      steps: () => trace.map(({ message, step, rcpt, account, zone }) => [message, step, rcpt, account, zone].join(" ")),
+    };
+  };
+
+const textOf = async (source: MailSource) => {
+  const raw = source.open();
+  return Buffer.from(raw instanceof Uint8Array ? raw : Buffer.concat(await raw.toArray())).toString("latin1");
+};
+
+export function heldConformance(engine: TestEngine): void {
+  const open = openOn(engine);
+
+  test("what is held is tried until everyone has it, those who do not twice, and then nothing is left of it", async (t) => {
+    const { clock, answers, tried, start, source, bodies, steps, until, resting, gone } = await open(t);
+    answers.set("c@here.example", later);
+    const held = start();
+    const given = await source();
+    await held.hold({ envelope: ENVELOPE, source: given, verdict: VERDICT, recipients: [waiting("b@here.example"), waiting("c@here.example")] });
+    await given.discard();
+    assert.equal((await bodies()).length, 1);
+    assert.deepEqual(tried, []);
+    clock.advance(1.2 * MINUTE);
+    await until(() => tried.length === 2);
+    await until(() => steps().length === 1);
+    await resting();
+    assert.deepEqual([...tried].sort(), ["b@here.example", "c@here.example"]);
+    assert.deepEqual(steps(), ["message1 deferred c@here.example acc z"]);
+    answers.delete("c@here.example");
+    // Not before its time: the second wait is longer.
+    clock.advance(2 * MINUTE);
+    await new Promise((resolve) => void setTimeout(resolve, 20));
+    assert.equal(tried.length, 2);
+    clock.advance(4 * MINUTE);
+    await gone();
+    assert.deepEqual(tried.slice(2), ["c@here.example"]);
+  });
+
+  test("what is refused for good in the meantime is bounced, all of one message at once", async (t) => {
+    const { clock, answers, start, source, bounced, steps, gone } = await open(t);
+    for (const rcpt of ["b@here.example", "c@here.example"]) answers.set(rcpt, never);
+    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: ["b@here.example", "c@here.example", "d@here.example"].map((rcpt) => waiting(rcpt)) });
+    clock.advance(1.2 * MINUTE);
+    await gone();
+    assert.partialDeepStrictEqual(bounced, [{ inbound: { id: "message1" }, account: "acc", zone: "z", vouched: true, envelope: ENVELOPE, arrivedAt: new Date(Date.UTC(2026, 0, 1, 12)) }]);
+    assert.equal(bounced.length, 1);
+    assert.deepEqual(bounced[0]!.recipients, [{ rcpt: "b@here.example", reply: NEVER }, { rcpt: "c@here.example", reply: NEVER }]);
+    assert.deepEqual(steps(), ["message1 bounced b@here.example acc z", "message1 bounced c@here.example acc z"]);
+  });
+
+  test("five days are enough: then the sender hears what was said last", async (t) => {
+    const { clock, answers, tried, start, source, bounced, trace, until, resting, gone } = await open(t);
+    answers.set("b@here.example", later);
+    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] });
+    while (bounced.length === 0) {
+      const before = tried.length;
+      clock.advance(5 * 60 * MINUTE);
+      await until(() => tried.length > before);
+      await until(() => trace.length === tried.length);
+      await resting();
+    }
+    await gone();
+    assert.deepEqual(bounced[0]!.recipients, [{ rcpt: "b@here.example", reply: LATER }]);
+    assert.ok(clock.now() - Date.UTC(2026, 0, 1, 12) >= 5 * DAY);
+    assert.deepEqual([trace.at(-1)!.step, trace.at(-1)!.detail["told"]], ["bounced", true]);
+  });
+
+  test("a bounce that cannot be kept now is made later, and the recipient is not tried again for it", async (t) => {
+    let full = true;
+    const told: string[] = [];
+    const { clock, tried, start, source, bodies, gone, resting } = await open(t, {
+      returns: {
+        async bounce({ recipients }) {
+          if (full) throw new Error("queue full");
+          told.push(...recipients.map(({ rcpt }) => rcpt));
+          return true;
+        },
+      },
+    });
+    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example", { reply: NEVER, bounce: true })] });
+    clock.advance(1);
+    await new Promise((resolve) => void setTimeout(resolve, 20));
+    await resting();
+    assert.equal((await bodies()).length, 1);
+    full = false;
+    clock.advance(10 * MINUTE);
+    await gone();
+    assert.deepEqual([tried, told], [[], ["b@here.example"]]);
+  });
+
+  test("of several addresses only those that are left are tried", async (t) => {
+    const { clock, tried, start, source, gone } = await open(t);
+    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example", { to: ["x@there.example"] })] });
+    clock.advance(1.2 * MINUTE);
+    await gone();
+    assert.deepEqual(tried, ["b@here.example to x@there.example"]);
+  });
+
+  test("another process goes on where one has stopped, and tries nobody twice who was done", async (t) => {
+    const { clock, answers, tried, start, source, gone, until } = await open(t, { limits: { recipients: 1 } });
+    const first = start();
+    answers.set("c@here.example", later);
+    await first.hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example"), waiting("c@here.example")] });
+    clock.advance(1.2 * MINUTE);
+    await until(() => tried.length === 2);
+    await first.stop();
+    answers.delete("c@here.example");
+    start();
+    clock.advance(10 * MINUTE);
+    await gone();
+    assert.deepEqual(tried, ["b@here.example", "c@here.example", "c@here.example"]);
+  });
+
+  test("content that is gone is said, and ends the job", async (t) => {
+    const { clock, start, source, steps, trace, until } = await open(t);
+    const gone = start({ objects: { put: async () => ({ size: 0, sha256: "", digests: {} }), open: async () => undefined, delete: async () => {}, list: async function* () {} } });
+    await gone.hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] });
+    clock.advance(1.2 * MINUTE);
+    await until(() => steps().length > 0);
+    assert.deepEqual([steps(), trace[0]!.detail["lost"]], [["message1 bounced b@here.example acc z"], true]);
+  });
+
+  test("what a dead process left behind without a job is swept away in time", async (t) => {
+    const { clock, start, source, bodies, until } = await open(t, { jobs: { enqueue: () => Promise.reject(new Error("database gone")), work: () => ({ stop: async () => {} }), get: async () => undefined } });
+    await assert.rejects(start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] }), /database gone/);
+    assert.equal((await bodies()).length, 1);
+    clock.advance(14 * DAY - 1);
+    start();
+    await new Promise((resolve) => void setTimeout(resolve, 20));
+    assert.equal((await bodies()).length, 1);
+    clock.advance(DAY + 1);
+    start();
+    await until(async () => (await bodies()).length === 0);
+  });
+}

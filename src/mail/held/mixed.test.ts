@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { foldReplies } from "../inbound/fold.ts";
+import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf } from "../mail.testing.ts";
+import type { Envelope } from "../messages/types.ts";
+import { createReceiver } from "../receive.ts";
+import type { BounceRequest } from "../returns/types.ts";
+import type { HeldMail } from "./types.ts";
+
+/** Recipients of one message that fare differently, and what the sender is answered. */
+
+type Fate = "ok" | "later" | "never";
+interface Parts {
+  /** "none": there is no such part; "fails": it cannot do it now. */
+  held: "none" | "works" | "fails";
+  returns: "none" | "works" | "fails" | "nobody to tell";
+}
+
+const spool = await newSpool();
+const envelope = (to: string[]): Envelope => ({ from: "a@sender.example", to, helo: "x", ip: "192.0.2.1", smtputf8: false });
+
+async function receive(fates: Fate[], { held, returns }: Parts) {
+  const [kept, bounced]: [HeldMail[], BounceRequest[]] = [[], []];
+  const trace = memoryTrace();
+  const receiver = createReceiver({
+    runtime: runtimeOf({
+      w({ to }, _actions, reject) {
+        if (to.startsWith("later")) throw new Error("not now");
+        if (to.startsWith("never")) reject("go away");
+      },
+    }),
+    route: () => ({ kind: "worker", script: "w", account: "acc", zone: "z" }), transport: memoryTransport(), spool, trace, clock, ids, log,
+    ...(held !== "none" && { held: { hold: async (mail) => (held === "fails" ? Promise.reject(new Error("disk full")) : void kept.push(mail)) } }),
+    ...(returns !== "none" && {
+      returns: {
+        isReturnPath: () => false, check: async () => undefined, take: () => assert.fail(),
+        async bounce(request) {
+          if (returns === "fails") throw new Error("queue full");
+          bounced.push(request);
+          return returns === "works";
+        },
+      },
+    }),
+  });
+  const to = fates.map((fate, i) => `${fate}${i}@here.example`);
+  const settled = await receiver.receive(envelope(to), spool.hold(Buffer.from("Received: ours\r\nSubject: x\r\n\r\nbody\r\n")));
+  return { settled, reply: foldReplies(settled), kept, bounced, to, events: trace.events };
+}
+
+const all = (parts: Partial<Parts>): Parts => ({ held: "works", returns: "works", ...parts });
+
+test("all have it: 250; nobody has it: the refusal itself, and nothing is kept", async () => {
+  assert.equal((await receive(["ok", "ok"], all({}))).reply.code, 250);
+  for (const [fates, code] of [[["later"], 451], [["never"], 555], [["later", "later"], 451], [["never", "never"], 555], [["later", "never"], 451]] as [Fate[], number][]) {
+    const { reply, kept, bounced } = await receive(fates, all({}));
+    assert.deepEqual([reply.code, kept.length, bounced.length], [code, 0, 0], fates.join());
+  }
+});
+
+test("some have it: 250, the others are held or bounced", async () => {
+  const { reply, kept, bounced, events } = await receive(["ok", "later", "never"], all({}));
+  assert.equal(reply.code, 250);
+  assert.deepEqual(kept.map(({ recipients }) => recipients.map(({ rcpt, account, zone, reply: said, bounce }) => [rcpt, account, zone, said.code, bounce])), [[["later1@here.example", "acc", "z", 451, undefined]]]);
+  assert.partialDeepStrictEqual(bounced, [{ account: "acc", zone: "z", vouched: false, recipients: [{ rcpt: "never2@here.example", reply: { code: 555, text: "go away" } }] }]);
+  const steps = events.filter(({ step }) => step === "deferred" || step === "rejected").map(({ step, rcpt, detail }) => [step, rcpt, detail["held"], detail["told"]]);
+  assert.deepEqual(steps, [["deferred", "later1@here.example", true, undefined], ["rejected", "never2@here.example", undefined, true]]);
+});
+
+test("a sender that must not be told: 250 all the same, and the log says so", async () => {
+  const { reply, events } = await receive(["ok", "never"], all({ returns: "nobody to tell" }));
+  assert.equal(reply.code, 250);
+  assert.equal(events.find(({ step }) => step === "rejected")!.detail["told"], false);
+});
+
+test("what can be neither held nor told stays with the sender", async () => {
+  // Nobody can be told now: the refusal is held, to be told later.
+  const untold = await receive(["ok", "never"], all({ returns: "fails" }));
+  assert.deepEqual([untold.reply.code, untold.kept.map(({ recipients }) => recipients[0]!.bounce)], [250, [true]]);
+  assert.equal((await receive(["ok", "later"], all({ held: "fails" }))).reply.code, 451);
+  assert.equal((await receive(["ok", "never"], all({ held: "fails", returns: "fails" }))).reply.code, 555);
+  // The sender comes again for everybody: a report now would come again with it.
+  const again = await receive(["ok", "later", "never"], all({ held: "fails" }));
+  assert.deepEqual([again.reply.code, again.bounced.length], [451, 0]);
+});
+
+test("without these parts it is as SMTP has it: any failure for now is for all", async () => {
+  const parts: Parts = { held: "none", returns: "none" };
+  assert.equal((await receive(["ok", "later", "never"], parts)).reply.code, 451);
+  assert.equal((await receive(["ok", "never"], parts)).reply.code, 555);
+});
+
+test("whatever happens, every recipient has the message, is held, is told of, or is left to the sender", async () => {
+  const fate = fc.constantFrom<Fate>("ok", "later", "never");
+  const parts = fc.record<Parts>({ held: fc.constantFrom("none", "works", "fails"), returns: fc.constantFrom("none", "works", "fails", "nobody to tell") });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 6 }), parts, async (fates, given) => {
+      const { settled, reply, kept, bounced, to } = await receive(fates, given);
+      const held = kept.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
+      const told = bounced.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
+      assert.deepEqual(settled.map(({ rcpt }) => rcpt), to);
+      for (const [i, one] of settled.entries()) {
+        const seenTo = fates[i] === "ok" || held.includes(one.rcpt) || told.includes(one.rcpt);
+        assert.equal(one.ok, seenTo, one.rcpt);
+        if (reply.code === 250) assert.ok(seenTo);
+      }
+      assert.equal(held.filter((rcpt) => told.includes(rcpt)).length, 0);
+      if (!fates.includes("ok")) assert.equal(held.length + told.length, 0);
+    }),
+    { numRuns: 200 },
+  );
+});

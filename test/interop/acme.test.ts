@@ -22,6 +22,9 @@ function movedClock(): Clock & { moveTo(at: number): void } {
 
 /** A database, the zone example.com of which 127.0.0.1 is every address, our name server for it, an HTTP port that answers for challenges, and Pebble. */
 async function world(t: TestContext, engine: TestEngine, { clock = movedClock(), ...pebbleOptions }: Partial<PebbleOptions> & { clock?: ReturnType<typeof movedClock> } = {}) {
+  // Runs before what is registered after it, the end of the database.
+  const users: { close(): Promise<void> }[] = [];
+  t.after(async () => void (await Promise.all(users.map((user) => user.close()))));
   const { db, another, where } = await engine.open(t, [...zonesMigrations, ...certificatesMigrations]);
   const events = createLocalEvents({ log: silentLog });
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.example.net"] });
@@ -39,10 +42,11 @@ async function world(t: TestContext, engine: TestEngine, { clock = movedClock(),
   });
   const pebble = await startPebble(t, { dns: `127.0.0.1:${dns.port}`, httpPort: (http.address() as AddressInfo).port, ...pebbleOptions });
   const secrets = createSecrets({ keys: [randomBytes(32)] });
-  return { db, another, where, events, clock, zones, zone, solver, pebble, secrets, texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones), clock, alone: true }) };
+  return { users, db, another, where, events, clock, zones, zone, solver, pebble, secrets, texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones), clock, alone: true }) };
 }
 
 interface Parts {
+  users: { close(): Promise<void> }[];
   db: Db;
   events: Events;
   secrets: Secrets;
@@ -51,12 +55,12 @@ interface Parts {
   solver: HttpSolver;
 }
 
-async function certificatesOf(t: TestContext, { db, events, secrets, clock, pebble, solver }: Parts, names: string[][], options: Partial<AcmeCertificatesOptions> = {}) {
+async function certificatesOf({ users, db, events, secrets, clock, pebble, solver }: Parts, names: string[][], options: Partial<AcmeCertificatesOptions> = {}) {
   const certificates = await createAcmeCertificates({
     db, events, secrets, clock, ids: randomIds, log: silentLog, directory: pebble.directory, ca: pebble.ca, contact: ["mailto:ops@example.com"],
     solver, wanted: async () => names, fallback: makeSelfSigned({ names: ["fallback.example"], clock }), pollMs: 50, ...options,
   });
-  t.after(() => certificates.close());
+  users.push(certificates);
   return certificates;
 }
 
@@ -82,7 +86,7 @@ withPebble(() => {
   onEveryDatabase((engine) => {
     test("a certificate is had by HTTP, is believed, outlives a restart and is sealed", async (t) => {
       const parts = await world(t, engine);
-      const first = await certificatesOf(t, parts, [["mx.example.com", "API.example.com"]]);
+      const first = await certificatesOf(parts, [["mx.example.com", "API.example.com"]]);
       assert.equal(namesIn(first), "DNS:fallback.example");
       first.start();
       await changed(first, () => namesIn(first) === "DNS:mx.example.com, DNS:api.example.com");
@@ -91,7 +95,7 @@ withPebble(() => {
       const [row] = await rowsOf(parts.db);
       assert.doesNotMatch(JSON.stringify(row), /PRIVATE/);
 
-      const again = await certificatesOf(t, parts, [["api.example.com", "mx.example.com"]]);
+      const again = await certificatesOf(parts, [["api.example.com", "mx.example.com"]]);
       assert.equal(again.pem().cert, first.pem().cert);
       const server = createTlsServer({ ...again.pem() }, (socket) => socket.end());
       await once(server.listen(0, "127.0.0.1"), "listening");
@@ -104,7 +108,7 @@ withPebble(() => {
 
     test("a wildcard and its domain are had by DNS, through our own name server, and no record is left", async (t) => {
       const parts = await world(t, engine);
-      const certificates = await certificatesOf(t, parts, [["*.example.com", "example.com"]], { solver: createDnsSolver(parts.texts) });
+      const certificates = await certificatesOf(parts, [["*.example.com", "example.com"]], { solver: createDnsSolver(parts.texts) });
       certificates.start();
       await changed(certificates, () => namesIn(certificates) === "DNS:*.example.com, DNS:example.com");
       await certificates.close();
@@ -113,7 +117,7 @@ withPebble(() => {
 
     test("it is renewed when two thirds of its life are over, with the same key, while connections stay open", async (t) => {
       const parts = await world(t, engine);
-      const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);
+      const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
       await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
       const before = new X509Certificate(certificates.pem().cert);
@@ -147,7 +151,7 @@ withPebble(() => {
 
     test("what the ACME server does not believe is put off, told why, and leaves nothing behind", async (t) => {
       const parts = await world(t, engine, { httpPort: 1 });
-      const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);
+      const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
       await certificates.refresh();
       assert.equal(namesIn(certificates), "DNS:fallback.example");
@@ -160,7 +164,7 @@ withPebble(() => {
 
     test("a name in no zone of ours is not asked about for long", async (t) => {
       const parts = await world(t, engine);
-      const certificates = await certificatesOf(t, parts, [["mx.elsewhere.example"]], { solver: createDnsSolver(parts.texts) });
+      const certificates = await certificatesOf(parts, [["mx.elsewhere.example"]], { solver: createDnsSolver(parts.texts) });
       certificates.start();
       await certificates.refresh();
       const [row] = await rowsOf(parts.db);
@@ -171,7 +175,7 @@ withPebble(() => {
     test("an ACME server that finds half of the nonces bad, remembers proofs and has a long chain is as good", async (t) => {
       const parts = await world(t, engine, { env: { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "50", PEBBLE_AUTHZREUSE: "100", PEBBLE_CHAIN_LENGTH: "3" } });
       const names = [["mx.example.com"]];
-      const certificates = await certificatesOf(t, parts, names);
+      const certificates = await certificatesOf(parts, names);
       certificates.start();
       await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
       assert.equal(certificates.pem().cert.match(/BEGIN CERTIFICATE/g)?.length, 4);
@@ -183,7 +187,7 @@ withPebble(() => {
 
     test("a certificate that was in use stays so while the ACME server is away", async (t) => {
       const parts = await world(t, engine);
-      const certificates = await certificatesOf(t, parts, [["mx.example.com"]]);
+      const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();
       await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
       const { cert } = certificates.pem();
@@ -200,10 +204,10 @@ withPebble(() => {
       const parts = await world(t, engine);
       const events = async () => {
         const opened = await openPostgresEvents({ url: (parts.where as { url: string }).url, clock: systemClock, log: silentLog });
-        t.after(() => opened.close());
+        parts.users.push(opened);
         return opened;
       };
-      const both = await Promise.all([0, 1].map(async () => certificatesOf(t, { ...parts, db: await parts.another(), events: await events() }, [["mx.example.com"], ["other.example.com"]])));
+      const both = await Promise.all([0, 1].map(async () => certificatesOf({ ...parts, db: await parts.another(), events: await events() }, [["mx.example.com"], ["other.example.com"]])));
       for (const one of both) one.start();
       await Promise.all(both.map((one) => changed(one, () => namesIn(one) === "DNS:mx.example.com" && namesIn(one, "other.example.com") === "DNS:other.example.com")));
       assert.equal(both[0]!.pem().cert, both[1]!.pem().cert);

@@ -1,4 +1,5 @@
 import type { TraceEvent } from "../messages/types.ts";
+import { decodeWords } from "./encoded-words.ts";
 import { entryId, rcptKey, type Place } from "./place.ts";
 import { errorOf, statusOf } from "./status.ts";
 import { cleanDetail, cleanText } from "./text.ts";
@@ -37,10 +38,11 @@ function learn(entry: Entry, { account, zone, detail, step }: TraceEvent): void 
   entry.account ||= account ?? textOf(detail["account"]) ?? "";
   entry.zone ||= zone ?? textOf(detail["zone"]) ?? "";
   learnScript(entry, textOf(detail["script"]));
-  entry.subject ??= textOf(detail["subject"]) ?? null;
+  entry.subject ??= textOf(decodeWords(detail["subject"])) ?? null;
   if (entry.kind === "sending") {
     if (step === "sent" || step === "replied" || step === "rejected") entry.from ||= textOf(detail["from"], 512) ?? "";
     if (detail["cause"] === "reply" || step === "replied") entry.origin = "reply";
+    if (step === "replied" && detail["report"] !== undefined) entry.isNdr = true;
   } else if (step === "received" || step === "rejected") {
     entry.from ||= textOf(detail["from"], 512) ?? "";
     if (detail["from"] === "") entry.isNdr = true;
@@ -67,19 +69,21 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
     case "dropped":
       if (entry.kind === "routing" && entry.action === null) entry.action = step === "dropped" ? "drop" : "worker";
       return goneWell(entry, at, detail["outcome"] === undefined || detail["outcome"] === "ok");
-    case "forwarded": return void deliveryOf(entry, event, "handed over", at);
-    case "replied": return void Object.assign(deliveryOf(entry, event, "handed over", at) ?? {}, { reply: true });
-    case "queued": return void deliveryOf(entry, event, "queued", at);
+    case "forwarded": return void copiesOf(entry, event, "handed over", at);
+    case "replied": return void copiesOf(entry, event, "handed over", at).forEach((copy) => Object.assign(copy, { reply: true }));
+    case "queued": return void copiesOf(entry, event, "queued", at);
     case "delivered":
-      deliveryOf(entry, event, "delivered", at);
+      copiesOf(entry, event, "delivered", at);
       return goneWell(entry, at, true);
     case "bounced":
-      if (deliveryOf(entry, event, "failed", at) === undefined) answered(entry, event, at, false);
+      // It has arrived, and was not welcome.
+      if (typeof detail["complaint"] === "string") return void (entry.isSpam = true);
+      if (copiesOf(entry, event, "failed", at).length === 0) answered(entry, event, { at, temporary: false, accepted: true });
       return;
     case "deferred":
-      if (deliveryOf(entry, event, "deferred", at) === undefined) answered(entry, event, at, true);
+      if (copiesOf(entry, event, "deferred", at).length === 0) answered(entry, event, { at, temporary: true, accepted: detail["held"] === true });
       return;
-    case "rejected": return answered(entry, event, at, false);
+    case "rejected": return answered(entry, event, { at, temporary: false });
     default:
   }
 }
@@ -96,7 +100,9 @@ function authenticated(entry: Entry, event: TraceEvent, at: number): void {
   entry.spamScore ??= numberOf(detail["spamScore"]);
   entry.spamThreshold ??= numberOf(detail["spamThreshold"]);
   const { reply } = detail;
-  if (detail["accept"] === false && typeof reply === "object" && reply !== null) answered(entry, { ...event, detail: { ...reply } }, at, false);
+  if (detail["accept"] !== false || typeof reply !== "object" || reply === null) return;
+  const { code } = reply as { code?: unknown };
+  answered(entry, { ...event, detail: { ...reply } }, { at, temporary: typeof code === "number" && code < 500 });
 }
 
 function matched(entry: Entry, detail: TraceEvent["detail"]): void {
@@ -106,32 +112,44 @@ function matched(entry: Entry, detail: TraceEvent["detail"]): void {
   if (typeof rule === "object" && rule !== null && "id" in rule) entry.rule = textOf(rule.id, 64) ?? null;
 }
 
-/** The answer to the sender. `code` tells temporary from final where it is given. */
-function answered(entry: Entry, { detail }: TraceEvent, at: number, temporary: boolean): void {
-  const code = numberOf(detail["code"]) ?? (temporary ? 451 : 550);
+/** The answer to the sender; `accepted`: what came of it after the sender was told yes. */
+function answered(entry: Entry, { detail }: TraceEvent, { at, temporary, accepted = false }: { at: number; temporary: boolean; accepted?: boolean }): void {
   if (entry.action === null && entry.kind === "routing") entry.action = "reject";
-  entry.answer = { temporary: code < 500, at, code, enhanced: textOf(detail["enhanced"], 20) ?? "", text: textOf(detail["text"] ?? detail["why"] ?? detail["reason"], 1000) ?? "" };
+  entry.answer = {
+    temporary, at, ...(accepted && { accepted }), code: numberOf(detail["code"]) ?? (temporary ? 451 : 550),
+    enhanced: textOf(detail["enhanced"], 20) ?? "", text: textOf(detail["text"] ?? detail["why"] ?? detail["reason"], 1000) ?? "",
+  };
 }
 
 const RANK: Record<Delivery["state"], number> = { "handed over": 0, queued: 1, deferred: 2, delivered: 3, failed: 3 };
 
-/** The copy an event tells of, brought up to date. Undefined when it tells of none. */
-function deliveryOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["state"], at: number): Delivery | undefined {
+/** The copies an event tells of, brought up to date; none where it tells of none. */
+function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["state"], at: number): Delivery[] {
   const messageId = textOf(detail["messageId"], 998) ?? (entry.kind === "sending" ? entry.message : undefined);
   const outbound = textOf(detail["outbound"], 64);
-  if (messageId === undefined && outbound === undefined) return undefined;
-  const to = textOf(Array.isArray(detail["to"]) ? detail["to"][0] : detail["to"], 512) ?? rcpt ?? entry.to;
-  let delivery = entry.deliveries.find((one) => (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) && rcptKey(one.to) === rcptKey(to));
-  if (delivery === undefined) {
-    if (entry.deliveries.length >= MAX_DELIVERIES) entry.deliveries.splice(Math.max(0, entry.deliveries.findIndex((one) => one.state === "delivered")), 1);
-    entry.deliveries.push((delivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at }));
-  }
-  if (outbound !== undefined) delivery.outbound = outbound;
-  if (detail["cause"] === "reply" && entry.kind === "routing") delivery.reply = true;
-  if (at < delivery.at || (at === delivery.at && RANK[state] < RANK[delivery.state]) || state === "handed over") return delivery;
+  if (messageId === undefined && outbound === undefined) return [];
+  const to = Array.isArray(detail["to"]) && entry.kind === "routing" ? detail["to"].slice(0, MAX_DELIVERIES) : [detail["to"]];
+  return to.map((one) => {
+    const copy = copyTo(entry, messageId, outbound, (Array.isArray(one) ? undefined : textOf(one, 512)) ?? rcpt ?? entry.to, at);
+    if (outbound !== undefined) copy.outbound = outbound;
+    if (detail["cause"] === "reply" && entry.kind === "routing") copy.reply = true;
+    if (state !== "handed over" && (at > copy.at || (at === copy.at && RANK[state] >= RANK[copy.state]))) bring(copy, detail, state, at);
+    return copy;
+  });
+}
+
+function copyTo({ deliveries }: Entry, messageId: string | undefined, outbound: string | undefined, to: string, at: number): Delivery {
+  const known = deliveries.find((one) => (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) && rcptKey(one.to) === rcptKey(to));
+  if (known !== undefined) return known;
+  if (deliveries.length >= MAX_DELIVERIES) deliveries.splice(Math.max(0, deliveries.findIndex((one) => one.state === "delivered")), 1);
+  const made: Delivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
+  deliveries.push(made);
+  return made;
+}
+
+function bring(copy: Delivery, detail: TraceEvent["detail"], state: Delivery["state"], at: number): void {
   const [code, enhanced, text, host] = [numberOf(detail["code"]), textOf(detail["enhanced"], 20), textOf(detail["text"], 500), textOf(detail["host"], 255)];
-  Object.assign(delivery, { state, at }, code !== null && { code }, enhanced !== undefined && { enhanced }, text !== undefined && { text }, host !== undefined && { host });
-  return delivery;
+  Object.assign(copy, { state, at }, code !== null && { code }, enhanced !== undefined && { enhanced }, text !== undefined && { text }, host !== undefined && { host });
 }
 
 function keepEvent({ events }: Entry, event: EntryEvent): void {

@@ -15,8 +15,9 @@ export function statusOf(entry: Entry): EntryStatus {
 
 /** The sender was told no: because the next server said so, or because we did. */
 function refused({ answer }: Entry, states: Set<Delivery["state"]>): EntryStatus {
-  if (!answer!.temporary) return states.has("failed") ? "deliveryFailed" : "rejected";
-  return states.has("deferred") || states.has("failed") ? "deferred" : "error";
+  const { temporary, accepted } = answer!;
+  if (!temporary) return accepted || states.has("failed") ? "deliveryFailed" : "rejected";
+  return accepted || states.has("deferred") || states.has("failed") ? "deferred" : "error";
 }
 
 function ended({ events }: Entry): EntryStatus | undefined {

@@ -128,9 +128,36 @@ export function storyConformance(engine: TestEngine): void {
       tell("m1", "handled", { outcome: "exception" }, { rcpt });
       tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt });
       const status = async () => (await activity.search({ zone: ZONE, to: rcpt })).items[0]!.status;
-      assert.equal(await status(), "error");
+      assert.equal(await status(), "deferred");
+      tell("m1", "deferred", { code: 452, enhanced: "4.2.2", text: "still full", held: true }, { rcpt });
+      assert.equal(await status(), "deferred");
       tell("m1", "handled", { outcome: "ok" }, { rcpt });
       assert.equal(await status(), "handled");
+    });
+
+    test("given up after it was taken: that is a failed delivery, whatever the code", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      tell("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
+      tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt: "x@here.example" });
+      tell("m1", "bounced", { code: 451, enhanced: "4.3.0", text: "later", held: true, told: true }, { rcpt: "x@here.example" });
+      assert.deepEqual((await activity.search({ zone: ZONE })).items.map(({ status, error }) => [status, error]), [["deliveryFailed", "451 4.3.0 later"]]);
+    });
+
+    test("one step for several copies, reports about them later, and a complaint", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const rcpt = "x@here.example";
+      tell("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });
+      tell("m1", "forwarded", { to: ["one@else.example", "two@else.example"], messageId: "<c1@here.example>" }, { rcpt });
+      const only = async () => (await activity.search({ zone: ZONE, kind: "routing" })).items[0]!;
+      assert.deepEqual([(await only()).status, (await only()).deliveries.map(({ to, state }) => [to, state]), (await only()).subject], ["delivered", [["one@else.example", "handed over"], ["two@else.example", "handed over"]], "grün"]);
+      tell("m1", "bounced", { report: true, enhanced: "5.1.1", text: "unknown", to: "two@else.example", messageId: "<c1@here.example>" }, { rcpt });
+      assert.deepEqual([(await only()).status, (await only()).error], ["deliveryFailed", "two@else.example: 5.1.1 unknown"]);
+      tell("s", "sent", { from: "news@here.example", to: ["b@else.example"], messageId: "<s@here.example>", via: "rest" });
+      tell("<s@here.example>", "delivered", { messageId: "<s@here.example>", to: "b@else.example" }, { rcpt: "b@else.example" });
+      tell("<s@here.example>", "bounced", { complaint: "abuse", report: true, messageId: "<s@here.example>" }, { rcpt: "b@else.example" });
+      assert.deepEqual((await activity.sent(ACCOUNT, "<s@here.example>")).map(({ status, isSpam, events }) => [status, isSpam, events.length]), [["delivered", true, 3]]);
+      tell("<s@here.example>", "bounced", { report: true, enhanced: "5.2.2", text: "full", to: "elsewhere@far.example", messageId: "<s@here.example>" }, { rcpt: "b@else.example" });
+      assert.deepEqual((await activity.sent(ACCOUNT, "<s@here.example>")).map(({ to, status }) => [to, status]), [["b@else.example", "deliveryFailed"]]);
     });
 
     test("steps that name only where a copy goes find whom the message was for", async (t) => {

@@ -78,6 +78,8 @@ export interface Delivery {
 /** What the sender was told in the end, where that was no. */
 export interface Answer {
   temporary: boolean;
+  /** The sender was told yes, and this came of it: it is tried again by us, or has been given up. */
+  accepted?: true;
   at: number;
   code: number;
   enhanced: string;

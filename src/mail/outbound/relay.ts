@@ -51,7 +51,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
         trace({
           message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, rcpt: mail.inbound?.rcpt ?? rcpt,
           ...(mail.account !== undefined && { account: mail.account }), ...(mail.zone !== undefined && { zone: mail.zone }),
-          detail: { ...said, messageId: mail.messageId, to: rcpt, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
+          detail: { ...said, messageId: mail.messageId, to: rcpt, cause: mail.cause, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
         });
       }
       return results;

@@ -120,7 +120,7 @@ export function createQueue(parts: QueueParts): Queue {
       if (small === undefined && !isStoreError(err, "unreachable")) await bodies.delete([{ id, createdAt: now }]).catch(() => {});
       throw err;
     }
-    for (const { rcpt } of recipients) trace({ ...tracedAs(message, rcpt), at: new Date(now), step: "queued", detail: { ...tracedDetail(message, rcpt), cause: mail.cause } });
+    for (const { rcpt } of recipients) trace({ ...tracedAs(message, rcpt), at: new Date(now), step: "queued", detail: tracedDetail(message, rcpt) });
     announce([...new Set(recipients.map(({ destination }) => destination))]);
     return { id, refused: bad };
   }
@@ -176,6 +176,6 @@ export const tracedAs = (message: MessageRow, rcpt: string): Pick<TraceEvent, "m
   message: message.inbound_id ?? message.id, rcpt: message.inbound_rcpt ?? rcpt, ...(message.account_id !== "" && { account: message.account_id }), ...(message.zone_id !== null && { zone: message.zone_id }),
 });
 
-export const tracedDetail = (message: MessageRow, to: string) => ({ outbound: message.id, messageId: message.header_id, to });
+export const tracedDetail = (message: MessageRow, to: string) => ({ outbound: message.id, messageId: message.header_id, to, cause: message.cause });
 
 const dateOf = (at: number | null) => (at === null ? undefined : new Date(at));

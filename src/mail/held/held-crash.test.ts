@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { runtimeOf } from "../mail.testing.ts";
+import { createSpool } from "../messages/spool.ts";
+import { outboundMigrations } from "../outbound/migrations.ts";
+import { createOutbound } from "../outbound/outbound.ts";
+import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
+import { createReceiver } from "../receive.ts";
+import { createHeld } from "./held.ts";
+
+/**
+ * A ledger of mixed messages, over processes that are killed while they hold some: of every message that was taken one recipient has it, one
+ * gets it later, and the sender hears of the third.
+ */
+
+async function openRoom(folder: string, port: number) {
+  const db = openSqlite({ path: join(folder, "test.db") });
+  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const parts = { clock: systemClock, ids: randomIds, log: silentLog, trace: () => {} };
+  const { relay, stop } = createOutbound({ ...parts, db, objects, name: "here.example", port, resolver: resolverOf({ "there.example": { a: ["127.0.0.1"] } }) });
+  const spool = createSpool({ dir: join(folder, `spool-${process.pid}`), ids: randomIds });
+  const events = createLocalEvents({ log: silentLog });
+  const returns = {
+    isReturnPath: () => false, check: async () => undefined, take: () => assert.fail(),
+    async bounce({ recipients }: { recipients: { rcpt: string }[] }) {
+      const to = recipients.map(({ rcpt }) => rcpt.replace(/^no-(.*)@.*$/, "told-$1@there.example"));
+      const settled = await relay.deliver({ messageId: "<x@here.example>", cause: "reply", from: "", to, raw: () => Buffer.from("Subject: report\r\n\r\n") });
+      if (settled.some((one) => !one.ok)) throw new Error("not now");
+      return true;
+    },
+  };
+  const jobs = createJobs({ ...parts, db, events });
+  const held = createHeld({ ...parts, objects, jobs, spool, returns, limits: { backoffMs: [30], leaseMs: 400, pollMs: 10 } });
+  const receiver = createReceiver({
+    ...parts, runtime: runtimeOf({}), transport: relay, spool, held, returns, route: (rcpt) => ({ kind: "forward", to: [rcpt.replace("@here", "@there")] }),
+  });
+  held.start(receiver.retry);
+  return {
+    db, receiver, spool,
+    async close() {
+      await held.stop();
+      await stop();
+      await spool.close();
+      await db.close();
+    },
+  };
+}
+
+async function work(folder: string, port: number, run: string): Promise<never> {
+  const { receiver, spool } = await openRoom(folder, port);
+  async function take(lane: number): Promise<never> {
+    for (let n = 0; ; n++) {
+      const key = `${run}-${lane}-${n}`;
+      const to = ["ok", "later", "no"].map((fate) => `${fate}-${key}@here.example`);
+      const source = spool.hold(Buffer.from(`Received: ours\r\nSubject: ${key}\r\n\r\nbody\r\n`));
+      const settled = await receiver.receive({ from: "a@sender.example", to, helo: "x", ip: "192.0.2.1", smtputf8: false }, source);
+      if (settled.every((one) => one.ok)) writeSync(1, `${key}\n`);
+    }
+  }
+  return Promise.race([0, 1, 2].map(take));
+}
+
+/** Runs a child until `reached`; resolves with what it answered 250 for. */
+async function killOn(reached: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
+  const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], { stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  void reached.then(() => child.kill("SIGKILL"));
+  const keys: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) keys.push(line);
+  assert.equal((await exited)[1], "SIGKILL", "the child was at work until it was killed");
+  return keys;
+}
+
+if (process.argv[2] === "work") {
+  await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
+} else {
+  test("killed again and again, a process that holds mail loses none of it", { timeout: 60_000 }, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "reelpost-held-crash-"));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const arrived = new Map<string, number>();
+    const asked = new Map<string, number>();
+    let onArrival = () => {};
+    const sink = await startSink({
+      rcpt(to) {
+        if (to.startsWith("no-")) return "550 5.1.1 no such user";
+        // A recipient that is put off is so twice: once while the sender waits, once when it is tried again.
+        const count = (asked.get(to) ?? 0) + 1;
+        asked.set(to, count);
+        return to.startsWith("later-") && count <= 2 ? "451 4.3.0 later" : undefined;
+      },
+      data({ to }) {
+        for (const rcpt of to) arrived.set(rcpt, (arrived.get(rcpt) ?? 0) + 1);
+        onArrival();
+        return undefined;
+      },
+    });
+    const db = openSqlite({ path: join(folder, "test.db") });
+    await migrate(db, [...jobsMigrations, ...outboundMigrations]);
+    await db.close();
+
+    const taken: string[] = [];
+    for (const [run, more] of [60, 5, 120, 30].entries()) {
+      const wanted = arrived.size + more;
+      const reached = new Promise<void>((resolve) => (onArrival = () => void (arrived.size >= wanted && resolve())));
+      taken.push(...(await killOn(reached, folder, sink.port, String(run))));
+    }
+
+    const last = await openRoom(folder, sink.port);
+    t.after(last.close);
+    const open = last.db.tables<{ jobs: { id: string; status: string } }>().selectFrom("jobs").select("id").where("status", "in", ["waiting", "running"]);
+    while ((await open.execute()).length > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
+
+    assert.ok(taken.length > 10, `${taken.length} were taken`);
+    const missing = taken.flatMap((key) => ["ok", "later", "told"].map((fate) => `${fate}-${key}@there.example`)).filter((rcpt) => !arrived.has(rcpt));
+    const again = [...arrived].filter(([, count]) => count > 1).map(([rcpt]) => rcpt);
+    t.diagnostic(`${taken.length} taken, ${missing.length} recipients lost, ${again.length} second copies`);
+    assert.deepEqual(missing, []);
+    // What was under way when its process died may come twice: at most one attempt of each of three lanes and of what was held.
+    assert.ok(again.every((rcpt) => rcpt.startsWith("later-") || rcpt.startsWith("told-")), again.join());
+  });
+}

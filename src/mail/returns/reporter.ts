@@ -69,7 +69,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     if (settled === undefined || settled.ok) {
       trace({
         message: tale.inbound?.id ?? tale.about, at: new Date(clock.now()), step: "replied", ...(tale.inbound?.rcpt !== undefined && { rcpt: tale.inbound.rcpt }),
-        ...(tale.account !== undefined && { account: tale.account }), ...(tale.zone !== undefined && { zone: tale.zone }), detail: { report: tale.recipients[0]!.action, to: tale.to, messageId: mail.messageId, recipients: tale.recipients.map(({ rcpt }) => rcpt) },
+        ...(tale.account !== undefined && { account: tale.account }), ...(tale.zone !== undefined && { zone: tale.zone }), detail: { report: tale.recipients[0]!.action, from: `MAILER-DAEMON@${parts.domain}`, to: tale.to, messageId: mail.messageId, recipients: tale.recipients.map(({ rcpt }) => rcpt) },
       });
     } else if (settled.temporary) throw new Fault(`a delivery report to ${tale.to} could not be queued: ${settled.reply.text}`);
     else log.warn({ to: tale.to, about: tale.about, reply: settled.reply }, "a delivery report cannot be sent to this address");

@@ -1,6 +1,11 @@
 import type { Migration } from "../store/index.ts";
 import { addressesMigration } from "./addresses/addresses-table.ts";
 import { dkimMigration, dkimStateMigration } from "./dkim-keys/keys-table.ts";
+import { outboundMigrations } from "./outbound/migrations.ts";
+import { returnsMigrations } from "./returns/returns-table.ts";
+import { dmarcReportsMigration } from "./dmarc-reports/reports-table.ts";
 import { routingMigration } from "./routing/tables.ts";
+import { sendingMigration } from "./sending/domains-table.ts";
+import { suppressionsMigration } from "./suppressions/suppressions-table.ts";
 
-export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration];
+export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration, dmarcReportsMigration, ...outboundMigrations, ...returnsMigrations, sendingMigration, suppressionsMigration];

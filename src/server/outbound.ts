@@ -41,7 +41,8 @@ export interface ServeOutbound {
   start(): void;
 }
 
-const DAY = 24 * 3_600_000;
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 const GRACE_MS = 10_000;
 
 /** Mail on its way out, as the settings of `outbound` have it. Throws UserError for smart hosts that cannot be read. */
@@ -75,7 +76,7 @@ export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, li
       parts.trace(event);
     },
     onFailed: parts.onFailed,
-    limits: { perDestination: settled.per_destination === DEFAULT_PER_DESTINATION ? undefined : settled.per_destination, perMinute: settled.per_minute === 0 ? undefined : settled.per_minute, lifetimeMs: settled.days * DAY, ...limits },
+    limits: { perDestination: settled.per_destination === DEFAULT_PER_DESTINATION ? undefined : settled.per_destination, perMinute: settled.per_minute === 0 ? undefined : settled.per_minute, backoffMs: settled.retry_minutes.map((minutes) => minutes * MINUTE), lifetimeMs: settled.days * DAY, ...limits },
   });
   meters.watch({ waiting: service.waiting, paused: () => service.paused().length });
   lifecycle.onStop("outbound mail", async () => {

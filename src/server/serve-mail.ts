@@ -1,22 +1,31 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type EmailRouting, type Receiver, type Spool } from "../mail/index.ts";
+import { createCapture, createReceiver, createSendEmail, createSigner, createSpool, traceTo, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { Basics, Store } from "./compose.ts";
-import { composeEmailRouting, routeOf } from "./email-routing.ts";
 import type { ServeDns } from "./dns.ts";
+import { composeEmailRouting, routeOf } from "./email-routing.ts";
+import { composeAuthenticator, composeForwarding, composeServiceKeys, composeSrs, type ServiceKeys } from "./forwarding.ts";
+import { composeOutbound, type ServeOutbound } from "./outbound.ts";
+import { createOwnDomains } from "./own-domains.ts";
+import { createOwnMail } from "./own-mail.ts";
 import type { Platform } from "./platform.ts";
+import { composeReturns } from "./returns.ts";
+import type { Role } from "./roles.ts";
 import type { ServeWorkers } from "./serve-workers.ts";
 
 export interface ServeMailParts {
   store: Store;
   secrets: Secrets;
   settings: Settings;
+  roles: ReadonlySet<Role>;
   platform: Platform;
   workers: ServeWorkers;
   dns: ServeDns;
+  metrics: Metrics;
   /** How people reach this server, once it listens. */
   baseUrl(): string;
 }
@@ -25,31 +34,72 @@ export interface ServeMail {
   routing: EmailRouting;
   receiver: Receiver;
   spool: Spool;
+  outbound: ServeOutbound;
+  /** Where mail comes in, once it does. */
+  listening(at: { host: string; port: number }): void;
+  /** Works off what waits, in the processes whose role that is. */
+  start(): void;
 }
 
 /** Everything mail is made of, in the order in which one part needs the other. */
-export function composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
+export function composeServeMail({ store, secrets, settings, roles, platform, workers, dns, metrics, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
   const { clock, ids, log, lifecycle } = basics;
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
   const trace = traceTo({ log, listeners: [(event) => log.info({ ...event }, "mail")] });
+  const signer = createSigner({ clock });
+  const srs = composeSrs(settings, secrets);
 
-  const files = join(settings.data_dir, "mail");
-  mkdirSync(files, { recursive: true, mode: 0o700 });
-  const transport = createCapture({
-    dir: files,
-    onWritten: ({ mail, files: [file] }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path }, "mail was written to a file"),
-  });
-  lifecycle.onStop("captured mail", () => transport.close());
+  // Mail that leaves asks those for whom it came in; they ask how it leaves.
+  const late: { routing?: EmailRouting; returns?: ReturnsService; service?: ServiceKeys; smtp?: { host: string; port: number } } = {};
+  const outbound = composeOutbound(
+    {
+      store, settings, roles, metrics, lookups: dns.lookups, trace, files: composeFiles(settings, basics),
+      onFailed: (failure) => late.returns!.onFailed(failure),
+      isOurs: createOwnDomains(settings, (recipient) => late.routing!.resolve(recipient)),
+      ownListener: () => late.smtp,
+    },
+    basics,
+  );
+  const ownMail = createOwnMail({ transport: outbound.relayThenQueue, spool, signer, service: () => late.service! });
+  const routing = (late.routing = composeEmailRouting({ store, platform, secrets, settings, transport: ownMail, baseUrl, verifier: dns.watch }, basics));
+  const service = (late.service = composeServiceKeys(settings, routing));
+  const { returns, start: lookAfterReturns } = composeReturns({ store, secrets, settings, queue: outbound.queue, srs, signer, service, trace }, basics);
+  late.returns = returns;
+  const transport = settings.outbound.forward === "queue" ? outbound.relayThenQueue : outbound.relay;
+  const { forwarding, held } = composeForwarding({ store, settings, secrets, routing, service, srs, signer, spool, transport, returns, trace }, basics);
+  workers.sendMailWith(createSendEmail({ transport: outbound.relayThenQueue, spool, trace, clock, ids }));
 
-  const routing = composeEmailRouting({ store, platform, secrets, settings, transport, baseUrl, verifier: dns.watch }, basics);
-  workers.sendMailWith(createSendEmail({ transport, spool, trace, clock, ids }));
+  const authenticator = composeAuthenticator(settings, dns.lookups.resolve, basics);
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,
     route: (recipient) => routeOf(recipient, routing, platform, settings.workers.domain),
-    transport, spool, trace, clock, ids, log,
+    rules: { isVerified: async (address, account) => account === undefined || (await routing.addresses.stateOf(account, address)) === "verified" },
+    transport, forwarding, returns, held, spool, trace, clock, ids, log,
+    ...(authenticator && { authenticator }),
   });
-  return { routing, receiver, spool };
+
+  return {
+    routing, receiver, spool, outbound,
+    listening(at) {
+      late.smtp = at;
+    },
+    start() {
+      outbound.start();
+      if (roles.has("outbound")) lookAfterReturns();
+      // Its workers run where mail comes in.
+      if (roles.has("smtp")) held.start(receiver.retry);
+    },
+  };
+}
+
+/** Where mail goes that does not leave. */
+function composeFiles({ data_dir: dataDir }: Settings, { log, lifecycle }: Basics): Transport {
+  const dir = join(dataDir, "mail");
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const files = createCapture({ dir, onWritten: ({ mail, files: [file] }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path }, "mail was written to a file") });
+  lifecycle.onStop("captured mail", () => files.close());
+  return files;
 }
 
 /** What the mail room calls a worker of an account: see worker-addresses.ts. */

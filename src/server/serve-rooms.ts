@@ -41,7 +41,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
   const mtaSts = composeMtaSts({ store, settings, zones: platform.zones, dns, roles }, basics);
   const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts }, basics);
-  const mail = composeServeMail({ store, secrets, settings, platform, workers, dns, baseUrl }, basics);
+  const mail = composeServeMail({ store, secrets, settings, roles, platform, workers, dns, metrics, baseUrl }, basics);
   if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, dns }, basics);
   return { platform, bindings, certificates, dns, mtaSts, mail, metrics };
 }

@@ -53,6 +53,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
 
+    rooms.mail.start();
     // By now whoever is asked to show that our names are ours can do so.
     rooms.certificates.start();
 
@@ -80,9 +81,10 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     }
 
     async function listenForMail() {
-      const { receiver, spool } = rooms.mail;
+      const { receiver, spool, listening } = rooms.mail;
       const listener = await createSmtpListener({ ...smtpAt, ...fdOf("smtp"), receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
       listeners.push(listener);
+      listening(listener);
       return { host: listener.host, port: listener.port };
     }
   } catch (err) {

@@ -125,7 +125,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return "refusal" in judged ? turnAway(envelope, rcpt, judged.refusal) : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
     });
     after.push(...outcomes.map((one) => one.ended));
-    return answer("refusal" in judged ? { envelope, message } : judged, outcomes);
+    return answer(source.id, "refusal" in judged ? undefined : judged, outcomes);
   }
 
   return {

@@ -55,8 +55,8 @@ export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
     }
   }
 
-  return async (delivery: Delivery, outcomes: readonly Outcome[]): Promise<Settled[]> => {
-    const id = delivery.message.source.id;
+  /** `delivery` is undefined for a message that was not let in: nobody holds it, and its sender hears the refusal itself. */
+  return async (id: string, delivery: Delivery | undefined, outcomes: readonly Outcome[]): Promise<Settled[]> => {
     const failed = outcomes.filter((one): one is Failed => !one.settled.ok);
     const [later, never] = [failed.filter(({ settled }) => settled.temporary), failed.filter(({ settled }) => !settled.temporary)];
     const taken = new Set<Outcome>();
@@ -66,7 +66,7 @@ export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
         say(id, one, detail);
       }
     };
-    if (failed.length > 0 && failed.length < outcomes.length && (await hold(delivery, later, false))) {
+    if (delivery !== undefined && failed.length > 0 && failed.length < outcomes.length && (await hold(delivery, later, false))) {
       take(later, { held: true });
       if (never.length > 0 && returns !== undefined) {
         const told = await bounce(delivery, never);

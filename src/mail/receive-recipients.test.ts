@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Routed } from "./actions/settle.ts";
+import type { Verdict } from "./authenticate/verdict.ts";
+import { mailErrors } from "./errors.ts";
+import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
+import type { Envelope } from "./messages/types.ts";
+import { createReceiver, type ReceiverOptions } from "./receive.ts";
+
+/** What is said of recipients before and after the message, and who is judged. */
+
+const MESSAGE = "Received: ours\r\nFrom: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n";
+const envelope = (to: string[], from = "a@sender.example"): Envelope => ({ from, to, helo: "x", ip: "192.0.2.1", smtputf8: false });
+const ROUTES: Record<string, Routed> = {
+  "w@here.example": { kind: "worker", script: "acc/w", account: "acc", zone: "z" },
+  "gone@here.example": { kind: "worker", script: "acc/gone", account: "acc", zone: "z", temporary: true },
+  "d@here.example": { kind: "drop", account: "acc", zone: "z" },
+};
+
+async function setUp(more: Partial<ReceiverOptions> = {}) {
+  const spool = await newSpool();
+  const trace = memoryTrace();
+  const transport = memoryTransport();
+  const receiver = createReceiver({
+    runtime: runtimeOf({ "acc/w": () => {} }), transport, spool, trace, clock, ids, log,
+    route(rcpt) {
+      if (rcpt.startsWith("broken")) throw new Error("secret: the database is away");
+      return ROUTES[rcpt] ?? { kind: "none" };
+    },
+    ...more,
+  });
+  const receive = async (to: string[], from?: string) => settledAll(await receiver.receive(envelope(to, from), spool.hold(Buffer.from(MESSAGE))));
+  return { receiver, receive, trace, transport, spool };
+}
+
+/** Judges as it is told; tags with a field. */
+const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> => ({
+  check: async () => ({ accept, spf: { result: "none" }, dkim: [], dmarc: { result: "none" }, arc: { result: "none" }, reply: { code: 550, enhanced: "5.7.26", text: "who are you" } }) as unknown as Verdict,
+  tagged: (source) => source,
+});
+
+const returns: NonNullable<ReceiverOptions["returns"]> = {
+  isReturnPath: (rcpt) => rcpt.endsWith("@fwd.example"),
+  check: async (rcpt, { from }) => (from === "" && !rcpt.startsWith("forged") ? undefined : { code: 550, enhanced: "5.1.1", text: "no bounce" }),
+  async take({ rcpt }) {
+    if (rcpt.startsWith("forged")) throw mailErrors.noSuchRecipient({ address: rcpt });
+    if (rcpt.startsWith("broken")) throw new Error("secret");
+    return { rcpt, ok: true };
+  },
+  bounce: async () => false,
+};
+
+test("before the message: nobody, not now, and welcome", async () => {
+  const { receiver } = await setUp({ returns });
+  const asked = async (rcpt: string, from?: string) => {
+    const reply = await receiver.checkRecipient(rcpt, envelope([], from));
+    return reply === undefined ? "welcome" : `${reply.code} ${reply.enhanced} ${reply.text}`;
+  };
+  assert.equal(await asked("w@here.example"), "welcome");
+  assert.equal(await asked("d@here.example"), "welcome");
+  assert.equal(await asked("x@here.example"), "550 5.1.1 No such recipient: x@here.example");
+  assert.equal(await asked("gone@here.example"), "451 4.3.0 Mail for this address cannot be handled now, try again later");
+  assert.equal(await asked("broken@here.example"), "451 4.3.0 The message could not be processed, try again later");
+  assert.equal(await asked("srs@fwd.example", ""), "welcome");
+  assert.equal(await asked("srs@fwd.example"), "550 5.1.1 no bounce");
+});
+
+test("a worker that is not there yet is a reason to come again", async () => {
+  const { receive } = await setUp();
+  assert.deepEqual(await receive(["gone@here.example"]), ["451 4.3.0 Mail for this address cannot be handled now, try again later"]);
+});
+
+test("what comes back is not judged; what comes with it is", async () => {
+  const { receive, trace } = await setUp({ returns, authenticator: judge(false) });
+  assert.deepEqual(await receive(["srs@fwd.example"], ""), ["ok"]);
+  assert.deepEqual(trace.events.map(({ step }) => step), ["received"]);
+  assert.deepEqual(await receive(["srs@fwd.example", "w@here.example"], ""), ["ok", "550 5.7.26 who are you"]);
+  assert.deepEqual(await receive(["forged@fwd.example"], ""), ["550 5.1.1 No such recipient: forged@fwd.example"]);
+  assert.deepEqual(await receive(["broken@fwd.example"], ""), ["451 4.3.0 The message could not be processed, try again later"]);
+});
+
+test("a judge that breaks puts everybody off; one that refuses is heard by all, in the log of each", async () => {
+  const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
+  assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 The message could not be processed, try again later"]);
+  const unclear = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(mailErrors.authenticationUnclear({ what: "the SPF record of x" })) } });
+  assert.deepEqual(await unclear.receive(["w@here.example"]), ["451 4.4.3 DNS did not tell the SPF record of x, try again later"]);
+  const { receive, trace } = await setUp({ authenticator: judge(false) });
+  assert.deepEqual(await receive(["w@here.example", "broken@here.example"]), ["550 5.7.26 who are you", "550 5.7.26 who are you"]);
+  assert.deepEqual(trace.events.filter(({ step }) => step === "rejected").map(({ rcpt, account, zone }) => [rcpt, account, zone]), [["w@here.example", "acc", "z"], ["broken@here.example", undefined, undefined]]);
+});
+
+test("a held message is tried again for one recipient, to the end of what its worker does", async () => {
+  const ended = Promise.withResolvers<void>();
+  const { receiver, spool } = await setUp({ runtime: { email: async () => ({ outcome: "ok", ended: ended.promise }) } });
+  const source = spool.hold(Buffer.from(MESSAGE));
+  const mail = { envelope: envelope(["w@here.example"]), source, recipients: [] };
+  const reply = { code: 451, enhanced: "4.3.0", text: "later" };
+  let over = false;
+  const tried = receiver.retry(mail, { rcpt: "w@here.example", reply }).finally(() => (over = true));
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(over, false);
+  ended.resolve();
+  assert.deepEqual(await tried, { rcpt: "w@here.example", ok: true });
+  assert.partialDeepStrictEqual(await receiver.retry(mail, { rcpt: "x@here.example", reply }), { ok: false, temporary: false });
+});

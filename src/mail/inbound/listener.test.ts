@@ -1,47 +1,13 @@
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import { once } from "node:events";
-import { connect as connectTls, createSecureContext } from "node:tls";
+import { connect as connectTls } from "node:tls";
 import { setImmediate as tick } from "node:timers/promises";
 import { createTransport } from "nodemailer";
-import tlsOptions from "smtp-server/lib/tls-options";
 import { clock, ids, log, newSpool, rawClient, upToData } from "../mail.testing.ts";
-import type { TlsSource } from "../../kernel/tls-source.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { Envelope, Settled } from "../messages/types.ts";
-import { createSmtpListener, type SmtpLimits } from "./listener.ts";
-
-interface Taken {
-  envelope: Envelope;
-  raw: string;
-}
-
-async function listen(t: TestContext, options: { limits?: Partial<SmtpLimits>; tls?: Pick<TlsSource, "context">; settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]> } = {}) {
-  const taken: Taken[] = [];
-  const room = await newSpool();
-  let spooled = 0;
-  async function* counted(body: AsyncIterable<Uint8Array>) {
-    for await (const chunk of body) {
-      spooled += chunk.length;
-      yield chunk;
-    }
-  }
-  const spool: Spool = { ...room, collect: (body, how) => room.collect(counted(body), how) };
-  const listener = await createSmtpListener({
-    host: "127.0.0.1", port: 0, name: "mx.test", spool, clock, ids, log, limits: options.limits, tls: options.tls,
-    async receive(envelope, source) {
-      const opened = source.open();
-      taken.push({ envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });
-      await source.discard();
-      return options.settle?.(envelope) ?? envelope.to.map((rcpt): Settled => ({ rcpt, ok: true }));
-    },
-  });
-  t.after(() => listener.close());
-  return { port: listener.port, listener, taken, spoolFiles: room.files, spooledBytes: () => spooled };
-}
-
-const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");
+import type { Settled } from "../messages/types.ts";
+import { createSmtpListener } from "./listener.ts";
+import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
 test("a real client delivers; the message gets a Received field and is otherwise what was sent", async (t) => {
   const { port, taken } = await listen(t);
@@ -284,9 +250,7 @@ test("addresses in any script arrive: local parts as UTF-8, domains as A-labels"
 });
 
 test("STARTTLS with a certificate: what was sent in the clear behind it is dropped, the same rules hold inside", async (t) => {
-  const { key, cert } = tlsOptions({}) as { key: string; cert: string };
-  const context = createSecureContext({ key, cert });
-  const { port, taken } = await listen(t, { tls: { context: () => context } });
+  const { port, taken } = await listen(t, { tls: testCertificates() });
   const client = createTransport({ host: "127.0.0.1", port, name: "client.example", requireTLS: true, tls: { rejectUnauthorized: false } });
   await client.sendMail({ envelope: { from: "a@sender.example", to: "b@here.example" }, raw: "A: 1\r\n\r\nbody\r\n" });
   client.close();

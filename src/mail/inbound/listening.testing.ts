@@ -1,0 +1,58 @@
+import { Readable } from "node:stream";
+import type { TestContext } from "node:test";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { clock, ids, log, newSpool } from "../mail.testing.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { Envelope, Settled } from "../messages/types.ts";
+import { selfSigned } from "../outbound/certificate.testing.ts";
+import { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./listener.ts";
+
+export interface Taken {
+  envelope: Envelope;
+  raw: string;
+}
+
+export interface Listening extends Partial<Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "host">> {
+  limits?: Partial<SmtpLimits>;
+  settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]>;
+  spool?: Spool;
+}
+
+/** An SMTP listener that keeps what it takes. */
+export async function listen(t: TestContext, { settle, limits, spool: given, ...options }: Listening = {}) {
+  const taken: Taken[] = [];
+  const room = await newSpool();
+  let spooled = 0;
+  async function* counted(body: AsyncIterable<Uint8Array>) {
+    for await (const chunk of body) {
+      spooled += chunk.length;
+      yield chunk;
+    }
+  }
+  const spool: Spool = given ?? { ...room, collect: (body, how) => room.collect(counted(body), how) };
+  const listener = await createSmtpListener({
+    host: "127.0.0.1", port: 0, name: "mx.test", spool, clock, ids, log, limits, ...options,
+    async receive(envelope, source) {
+      const opened = source.open();
+      taken.push({ envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });
+      await source.discard();
+      return settle?.(envelope) ?? envelope.to.map((rcpt): Settled => ({ rcpt, ok: true }));
+    },
+  });
+  t.after(() => listener.close());
+  return { port: listener.port, listener, taken, spoolFiles: room.files, spooledBytes: () => spooled };
+}
+
+export const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");
+
+/** A certificate for each name, made when it is first asked for; `renew` makes them all anew. */
+export function testCertificates() {
+  let contexts = new Map<string, SecureContext>();
+  return {
+    context(serverName = "mx.test"): SecureContext {
+      if (!contexts.has(serverName)) contexts.set(serverName, createSecureContext(selfSigned(serverName)));
+      return contexts.get(serverName)!;
+    },
+    renew: () => void (contexts = new Map()),
+  };
+}

@@ -94,7 +94,7 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       try {
         return await serve(context, id, told, body.take);
       } catch (thrown) {
-        const { status, envelope, headers } = failureOf(thrown, id, () => log.child({ request: id, operation: operation.id }));
+        const { status, envelope, headers } = failureOf(thrown, id, () => log.child({ request: id, operation: operation.id }), operation.translate);
         told.status = status;
         return sendJson(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
       } finally {

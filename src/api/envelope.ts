@@ -20,7 +20,8 @@ export const success = ({ result, info, messages = [], beside }: Answer) => ({
   ...beside,
 });
 
-export const failure = (errors: ErrorItem[]) => ({ success: false, errors, messages: [], result: null });
+/** `result` is null but for the few operations that are published with another. */
+export const failure = (errors: ErrorItem[], result: unknown = null) => ({ success: false, errors, messages: [], result });
 
 /** Codes of errors that name themselves in words (`E_STORE_DISK_FULL`): their text says more than any number of ours would. */
 const WORDED = 10002;

@@ -9,20 +9,27 @@ export interface Failure {
   headers: Record<string, string>;
 }
 
-/** Any thrown thing as the envelope of a failure. A person's mistake is answered in words; ours is logged, and the answer only names the place in the log. */
-export function failureOf(thrown: unknown, id: string, log: () => Log): Failure {
+/**
+ * Any thrown thing as the envelope of a failure. A person's mistake is answered in words; ours is logged, and the answer only names the place in the log.
+ * `translate` gives errors the words of an operation that has its own.
+ */
+export function failureOf(thrown: unknown, id: string, log: () => Log, translate: (error: UserError) => UserError = (error) => error): Failure {
   const errors = thrown instanceof AggregateError && thrown.errors.length > 0 && thrown.errors.every((error) => error instanceof UserError) ? (thrown.errors as UserError[]) : undefined;
   if (errors !== undefined) return { status: errors[0]!.entry.http, envelope: failure(errors.slice(0, 20).map(errorItem)), headers: {} };
   if (!(thrown instanceof UserError)) {
     log().error({ err: thrown }, "a request failed");
-    return { status: 500, envelope: failure([errorItem(apiErrors.internal({ id }))]), headers: {} };
+    return answerOf(translate(apiErrors.internal({ id })));
   }
   if (isStoreError(thrown) && thrown.entry.http >= 500) log().error({ err: thrown }, "a request failed");
-  const { retryAfter, allow } = thrown.details;
-  const wait = typeof retryAfter === "number" ? retryAfter : thrown.entry.http === 503 ? 1 : undefined;
+  return answerOf(translate(thrown));
+}
+
+function answerOf(error: UserError): Failure {
+  const { retryAfter, allow, result } = error.details;
+  const wait = typeof retryAfter === "number" ? retryAfter : error.entry.http === 503 ? 1 : undefined;
   return {
-    status: thrown.entry.http,
-    envelope: failure([errorItem(thrown)]),
+    status: error.entry.http,
+    envelope: failure([errorItem(error)], result ?? null),
     headers: { ...(wait !== undefined && { "retry-after": String(wait) }), ...(typeof allow === "string" && { allow }) },
   };
 }

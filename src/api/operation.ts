@@ -19,6 +19,8 @@ export interface Operation<Query extends z.ZodType = z.ZodType, Body extends z.Z
   permission: Permission | null;
   /** What is answered when nobody is behind the credentials, where clients look for another error than the usual one. */
   refusal?: () => UserError;
+  /** What any error is answered as, for operations that are published with errors of their own. Of details, `result` stands in the place of null. */
+  translate?: (error: UserError) => UserError;
   query?: Query;
   /** A JSON body, taken as JSON whatever its content type says. Absent: the body is the handler's own business. */
   body?: Body;

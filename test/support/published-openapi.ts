@@ -101,6 +101,8 @@ function modernise(node: Json): void {
   if (Array.isArray(node.enum) && node.enum.length === 1 && (node.enum[0] as unknown) === null) for (const word of ["type", "nullable"]) delete node[word];
   // Said in words only: when a destination address was verified.
   if (typeof node.type === "string" && /\bNull means\b/.test(String(node.description ?? ""))) node.type = [node.type, "null"] as never;
+  // Codes of errors are numbers, says the manual; a few operations are written down with their digits as text.
+  if (Array.isArray(node.enum) && (node.type as unknown) === "string" && node.enum.every((word) => /^\d{5}$/.test(word as unknown as string))) Object.assign(node, { type: "number", enum: node.enum.map(Number) });
   // A field only requests carry is no field an answer must have.
   if (Array.isArray(node.required) && node.properties !== undefined) {
     node.required = node.required.filter((name) => (node.properties![name as unknown as string]?.writeOnly as unknown) !== true) as Json;

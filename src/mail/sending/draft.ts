@@ -65,10 +65,12 @@ function mailbox(value: unknown, field: string): Mailbox {
     return checkedName(parsed, field);
   }
   if (typeof value !== "object" || value === null) throw mailErrors.invalidField({ field, why: "must be an address like 'user@example.com', or { email, name }" });
-  const { email, name } = value as { email?: unknown; name?: unknown };
-  if (typeof email !== "string") throw mailErrors.fieldMissing({ field: `${field}.email`, fix: "An address is a string or { email, name }." });
-  const parsed = parseAddress(email);
-  if (parsed === undefined) throw mailErrors.invalidField({ field: `${field}.email`, why: `is not an email address: ${quote(email)}` });
+  const { email, address, name } = value as { email?: unknown; address?: unknown; name?: unknown };
+  // Workers say `email`, the REST API `address`.
+  const [place, text] = email === undefined && address !== undefined ? [`${field}.address`, address] : [`${field}.email`, email];
+  if (typeof text !== "string") throw mailErrors.fieldMissing({ field: place, fix: "An address is a string or { email, name }." });
+  const parsed = parseAddress(text);
+  if (parsed === undefined) throw mailErrors.invalidField({ field: place, why: `is not an email address: ${quote(text)}` });
   if (given(name) && typeof name !== "string") throw mailErrors.invalidField({ field: `${field}.name`, why: "must be a string" });
   return checkedName({ ...parsed, name: (name as string | undefined) ?? "" }, field);
 }

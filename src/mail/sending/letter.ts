@@ -28,7 +28,7 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   // The binding has rules of its own; elsewhere a message may say who sends for whom.
   if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
   const [author, ...others] = message.from;
-  if (author === undefined || others.length > 0) throw mailErrors.invalidField({ field: "From", why: "must be one header field that names one author" });
+  if (author === undefined || others.length > 0) throw mailErrors.authorUnclear({ what: author === undefined ? "nobody" : `${message.from.length} authors` });
   const recipients = new Map(to.map((text) => [text, mailboxOf(text, "to")] as const).map(([text, mailbox]) => [addressKey(mailbox), { text, mailbox }]));
   return { author, sender, recipients: [...recipients.values()], subject: headerValue(message.fields, "subject") ?? "", message };
 }

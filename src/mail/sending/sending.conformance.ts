@@ -123,8 +123,8 @@ export function sendingConformance(engine: TestEngine): void {
 
     test("a message that makes no sense is refused", async (t) => {
       const { raw, transport } = await open(t, engine);
-      await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "'From' must be one header field that names one author" });
-      await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), { code: "E_VALIDATION_ERROR" });
+      await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field names nobody" });
+      await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), { message: "The From field names 2 authors" });
       await assert.rejects(raw(messageOf(), { to: ["nobody"] }), { message: '\'to\' is not an email address: "nobody"' });
       await assert.rejects(raw(messageOf(), { from: "nobody" }), { message: '\'from\' is not an email address: "nobody"' });
       await assert.rejects(raw(messageOf(), { via: "binding", from: "other@example.com" }), { message: "From: header does not match mail from" });

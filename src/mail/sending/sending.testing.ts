@@ -6,15 +6,13 @@ import { createLocalEvents, createSecrets } from "../../store/index.ts";
 import { createZones, zonesMigrations, type Zone } from "../../zones/index.ts";
 import { createSigner } from "../authenticate/sign.ts";
 import { createDkimKeys } from "../dkim-keys/dkim-keys.ts";
-import { dkimMigration } from "../dkim-keys/keys-table.ts";
 import { memoryTrace, memoryTransport, newSpool } from "../mail.testing.ts";
 import type { Settled, Transport } from "../messages/types.ts";
+import { mailMigrations } from "../migrations.ts";
 import type { RecordVerifier } from "../routing/parts.ts";
 import { createSuppressions } from "../suppressions/suppressions.ts";
-import { suppressionsMigration } from "../suppressions/suppressions-table.ts";
 import { readDraft } from "./draft.ts";
 import { createSendingDomains } from "./domains.ts";
-import { sendingMigration } from "./domains-table.ts";
 import { createSending, type SendingParts } from "./sending.ts";
 
 export const ACCOUNT = "a".repeat(32);
@@ -35,7 +33,7 @@ export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
 
 /** Domains, suppressions and the way mail takes, in a new database. `routed` holds the names that mail is routed for, `verified` the addresses that agreed. */
 export async function openSending(t: TestContext, engine: TestEngine, { verifier, answer, ...parts }: SendingHouse = {}) {
-  const { db } = await engine.open(t, [...zonesMigrations, dkimMigration, sendingMigration, suppressionsMigration]);
+  const { db } = await engine.open(t, [...zonesMigrations, ...mailMigrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
   const events = createLocalEvents({ log: silentLog });
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });

@@ -29,12 +29,16 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Su
     const items: BulkItem[] = [];
     const wanted = new Map<string, { row: SuppressionRow; indexes: number[] }>();
     for (const [index, request] of requests.entries()) {
+      if ("invalid" in request) {
+        items.push({ index, status: "invalid", error: request.invalid });
+        continue;
+      }
       try {
         const row = rowOf(account, request);
         wanted.getOrInsertComputed(placeOf(row), () => ({ row, indexes: [] })).indexes.push(index);
       } catch (err) {
         if (!(err instanceof UserError)) throw err;
-        items.push({ index, email: request.email, status: "invalid", error: err.message });
+        items.push({ index, status: "invalid", error: err.message });
       }
     }
     const kept = wanted.size === 0 ? new Map<string, SuppressionRow>() : await transaction((tx) => keepAll(tx, account, [...wanted.values()].map(({ row }) => row)));

@@ -48,13 +48,13 @@ export interface SuppressionPage {
 }
 
 /** What became of one item of a bulk import. */
-export type BulkItem = { index: number; email?: string } & (
-  | { status: "processed"; id: string; scope: SuppressionScope }
+export type BulkItem = { index: number } & (
+  | { status: "processed"; email: string; id: string; scope: SuppressionScope }
   /** There already: the same address twice in one import, or an entry that is kept as it is. */
-  | { status: "skipped"; id: string; scope: SuppressionScope }
+  | { status: "skipped"; email: string; id: string; scope: SuppressionScope }
   | { status: "invalid"; error: string }
   /** Such as an entry that only the operator may change. */
-  | { status: "error"; error: string }
+  | { status: "error"; email: string; error: string }
 );
 
 export interface BulkResult {
@@ -80,8 +80,8 @@ export interface Suppressions {
   update(account: string, id: string, change: { expiresAt?: number | null | undefined; note?: string | undefined }): Promise<Suppression>;
   /** Throws noSuppression, readOnlySuppression. */
   delete(account: string, id: string): Promise<Suppression>;
-  /** Each by itself; at most 1000. Throws tooManyItems, tooManyImports (10 in a minute). */
-  bulk(account: string, requests: readonly SuppressionRequest[]): Promise<BulkResult>;
+  /** Each by itself, some known to be `invalid` already; at most 1000. Throws tooManyItems, tooManyImports (10 in a minute). */
+  bulk(account: string, requests: readonly (SuppressionRequest | { invalid: string })[]): Promise<BulkResult>;
   /**
    * What a bounce or a complaint teaches: an entry for the account. One that is there stays if it lasts longer, and has the graver reason of both.
    * Safe to repeat. What is no address is ignored.

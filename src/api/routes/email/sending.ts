@@ -1,0 +1,10 @@
+import type { Suppressions } from "../../../mail/index.ts";
+import type { Route } from "../../operation.ts";
+import { sendingDomainsRoutes, type SendingDomainsDeps } from "./sending-domains.ts";
+import { sendingMessagesRoutes, type SendingMessagesDeps } from "./sending-messages.ts";
+import { sendingSuppressionsRoutes } from "./sending-suppressions.ts";
+
+export type EmailSendingDeps = SendingMessagesDeps & Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
+
+/** Everything below `email/sending` of zones and accounts, but for what was sent. */
+export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [...sendingMessagesRoutes(deps), ...sendingDomainsRoutes(deps), ...sendingSuppressionsRoutes(deps)];

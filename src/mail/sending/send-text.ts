@@ -1,0 +1,22 @@
+import { Readable } from "node:stream";
+import { crlfLineEnds } from "../../protocol/rfc5322/index.ts";
+import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
+import type { Sending, SendResult } from "./types.ts";
+
+export interface SendText {
+  account: string;
+  from: string;
+  to: readonly string[];
+  /** A whole message; any line ends. */
+  text: string;
+}
+
+/** Sends a message that came as text. Throws what `send` throws. */
+export async function sendText({ sending, spool }: { sending: Pick<Sending, "send">; spool: Pick<Spool, "collect"> }, { account, from, to, text }: SendText): Promise<SendResult> {
+  const source = await spool.collect(crlfLineEnds(Readable.from([Buffer.from(text)])), { maxBytes: MAX_MESSAGE_BYTES });
+  try {
+    return await sending.send({ account, via: "rest_raw", from, to, raw: source });
+  } finally {
+    await source.discard();
+  }
+}

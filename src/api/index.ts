@@ -10,6 +10,7 @@ export { accountRoutes } from "./routes/accounts.ts";
 export { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 export { dnsRecordRoutes } from "./routes/dns-records.ts";
 export { emailDatasets } from "./routes/graphql/email-datasets.ts";
+export { emailAuthRoutes, type EmailAuthDeps } from "./routes/email/auth.ts";
 export { emailRoutingRoutes } from "./routes/email/routing.ts";
 export { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 export { graphqlRoutes } from "./routes/graphql/routes.ts";

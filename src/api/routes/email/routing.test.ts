@@ -203,3 +203,13 @@ test("the page behind the link: shows the address, and verifies it when its butt
   assert.match((await visit(links[0]!)).text, /is verified/);
   assert.deepEqual([(await visit(`${VERIFY_PREFIX}nothing`)).status, (await visit(VERIFY_PREFIX, "POST")).status, (await visit(links[0]!, "PUT")).status], [404, 404, 405]);
 });
+
+test("DKIM keys are listed and replaced", async (t) => {
+  const { call, base } = await start(t);
+  assert.equal((await call("post", `${base}/dkim/rotate`)).status, 404, "of a name that is not routed there is nothing to replace");
+  await call("post", `${base}/dns`, { body: {} });
+  const states = async () => (await call("get", `${base}/dkim`)).body.result.map(({ selector, state }: { selector: string; state: string }) => `${selector} ${state}`);
+  assert.deepEqual(await states(), ["reelpost active"]);
+  assert.equal((await call("post", `${base}/dkim/rotate`, { body: {} })).body.result.length, 2);
+  assert.deepEqual(await states(), ["reelpost active", "reelpost-2 next"]);
+});

@@ -1,0 +1,57 @@
+import { z } from "@hono/zod-openapi";
+import { txtTextOf, type DmarcReports, type MailAuthRecords, type SpfInspection, type SpfTree } from "../../../mail/index.ts";
+import type { DnsRecord } from "../../../zones/index.ts";
+
+const time = z.iso.datetime();
+const recordSchema = z.object({ id: z.string(), type: z.string(), name: z.string(), content: z.string(), ttl: z.number().int() });
+const records = z.array(recordSchema);
+
+export const dmarcReportsSchema = z.object({
+  zone_id: z.string(), tag: z.string(), enabled: z.boolean(), skip_wizard: z.boolean(), rua_prefix: z.string(),
+  status: z.enum(["missing-dmarc-report", "multiple-dmarc-reports", "missing-dmarc-rua", "cname-on-dmarc-record"]).optional(),
+  records: z.object({
+    bimi_records: records, cname_dkim_records: records, cname_dmarc_records: records, cname_spf_records: records, dkim_records: records, dmarc_records: records, spf_records: records,
+    resolved_dmarc_records: z.array(z.object({ name: z.string(), content: z.string() })),
+  }),
+  created_at: time, modified_at: time, created: time, modified: time,
+});
+
+const shown = ({ id, type, name, content, ttl }: DnsRecord): z.input<typeof recordSchema> => ({ id, type, name, content: type === "TXT" ? txtTextOf(content) : content, ttl });
+
+const showRecords = ({ dmarc, dmarcAlias, dmarcResolved, spf, spfAlias, dkim, dkimAlias, bimi }: MailAuthRecords) => ({
+  bimi_records: bimi.map(shown), cname_dkim_records: dkimAlias.map(shown), cname_dmarc_records: dmarcAlias.map(shown), cname_spf_records: spfAlias.map(shown),
+  dkim_records: dkim.map(shown), dmarc_records: dmarc.map(shown), spf_records: spf.map(shown), resolved_dmarc_records: dmarcResolved,
+});
+
+export function showDmarcReports({ zone, enabled, skipWizard, ruaPrefix, status, records: found, createdAt, modifiedAt }: DmarcReports): z.input<typeof dmarcReportsSchema> {
+  const [created, modified] = [new Date(createdAt).toISOString(), new Date(modifiedAt).toISOString()];
+  return {
+    zone_id: zone, tag: zone, enabled, skip_wizard: skipWizard, rua_prefix: ruaPrefix, ...(status !== undefined && { status }), records: showRecords(found),
+    created_at: created, modified_at: modified, created, modified,
+  };
+}
+
+interface ShownTree {
+  domain: string;
+  record: string;
+  total_lookups: number;
+  components: { type: string; value: string; result: string; lookup_count: number; nested?: ShownTree | undefined }[];
+}
+
+const treeSchema: z.ZodType<ShownTree> = z.object({
+  domain: z.string(), record: z.string(), total_lookups: z.number().int(),
+  components: z.array(z.object({
+    type: z.enum(["ALL", "A", "MX", "IP4", "IP6", "EXISTS", "INCLUDE", "PTR", "REDIRECT"]), value: z.string(), result: z.enum(["pass", "neutral", "fail", "soft_fail"]), lookup_count: z.number().int(),
+    nested: z.lazy(() => treeSchema).optional(),
+  })),
+});
+
+const problemSchema = z.object({ code: z.string(), message: z.string(), domain: z.string(), details: z.string().optional() });
+export const inspectionSchema = z.intersection(treeSchema, z.object({ errors: z.array(problemSchema).optional() }));
+
+const showTree = ({ domain, record, lookups, terms }: SpfTree): ShownTree => ({
+  domain, record, total_lookups: lookups,
+  components: terms.map(({ type, value, result, lookups: own, nested }) => ({ type, value, result, lookup_count: own, ...(nested && { nested: showTree(nested) }) })),
+});
+
+export const showInspection = (found: SpfInspection) => ({ ...showTree(found), ...(found.problems.length > 0 && { errors: found.problems }) });

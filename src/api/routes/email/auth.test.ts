@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { Caller } from "../../../accounts/index.ts";
+import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
+import { createDmarcReporting, mailMigrations } from "../../../mail/index.ts";
+import { createLocalEvents, migrate, openSqlite } from "../../../store/index.ts";
+import { createZones, zonesMigrations } from "../../../zones/index.ts";
+import { almighty, startApi, TEST_ACCOUNT } from "../../api.testing.ts";
+import { emailAuthRoutes } from "./auth.ts";
+
+async function start(t: TestContext, world: Record<string, string> = {}, caller: Caller = almighty) {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-auth-"));
+  const db = openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, [...zonesMigrations, ...mailMigrations]);
+  const events = createLocalEvents({ log: silentLog });
+  const clock = createManualClock(Date.UTC(2026, 10, 20));
+  const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
+  const resolveTxt = async (name: string) => (world[name] === undefined ? Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" })) : [[world[name]]]);
+  const reports = createDmarcReporting({ db, events, zones, clock, ids: { hex: () => "9".repeat(32) }, domain: "reports.example", resolveTxt });
+  const { call } = await startApi(t, { routes: emailAuthRoutes({ zones, reports, resolveTxt }), caller, gate: { zoneAccount: zones.zoneAccount } });
+  t.after(async () => {
+    reports.close();
+    zones.close();
+    await events.close();
+    await db.close();
+    rmSync(folder, { recursive: true });
+  });
+  const zone = await zones.create({ account: TEST_ACCOUNT, name: "example.com" });
+  return { call, base: `/zones/${zone.id}/email/auth`, zone, zones };
+}
+
+test("DMARC reports are read, asked for and declined, in the published form", async (t) => {
+  const { call, base, zone, zones } = await start(t);
+  await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 -all" });
+  await zones.records.create(zone, { type: "TXT", name: "x._domainkey", content: "v=DKIM1; p=" });
+  const { result } = (await call("get", `${base}/dmarc-reports`)).body;
+  const { records, ...rest } = result;
+  assert.deepEqual(rest, {
+    zone_id: zone.id, tag: zone.id, enabled: false, skip_wizard: false, rua_prefix: "9".repeat(32), status: "missing-dmarc-report",
+    created_at: "2026-11-20T00:00:00.000Z", modified_at: "2026-11-20T00:00:00.000Z", created: "2026-11-20T00:00:00.000Z", modified: "2026-11-20T00:00:00.000Z",
+  });
+  assert.deepEqual([records.spf_records.map(({ content }: { content: string }) => content), records.dkim_records.length, records.dmarc_records], [["v=spf1 -all"], 1, []]);
+  const on = (await call("patch", `${base}/dmarc-reports`, { body: { enabled: true } })).body.result;
+  assert.deepEqual([on.enabled, "status" in on, on.records.dmarc_records[0].content], [true, false, `v=DMARC1; p=none; rua=mailto:${"9".repeat(32)}@reports.example;`]);
+  assert.equal((await call("patch", `${base}/dmarc-reports`, { body: { enabled: false, skip_wizard: true } })).body.result.status, "missing-dmarc-rua");
+  for (const body of [{}, { enabled: null }]) assert.equal((await call("patch", `${base}/dmarc-reports`, { body })).status, 400);
+});
+
+test("an SPF record is inspected by its id", async (t) => {
+  const { call, base, zone, zones } = await start(t, { "b.example": "v=spf1 ip4:192.0.2.1 ~all" });
+  const { id } = await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 include:b.example include:c.example -all" });
+  const { result } = (await call("get", `${base}/spf/inspect?id=${id}`)).body;
+  assert.deepEqual(result, {
+    domain: "example.com", record: "v=spf1 include:b.example include:c.example -all", total_lookups: 2,
+    components: [
+      { type: "INCLUDE", value: "include:b.example", result: "pass", lookup_count: 1, nested: { domain: "b.example", record: "v=spf1 ip4:192.0.2.1 ~all", total_lookups: 0, components: [{ type: "IP4", value: "192.0.2.1", result: "pass", lookup_count: 0 }, { type: "ALL", value: "~all", result: "soft_fail", lookup_count: 0 }] } },
+      { type: "INCLUDE", value: "include:c.example", result: "pass", lookup_count: 1 },
+      { type: "ALL", value: "-all", result: "fail", lookup_count: 0 },
+    ],
+    errors: [{ code: "spf_not_found", domain: "c.example", message: "There is no SPF record" }],
+  });
+  const other = await zones.records.create(zone, { type: "TXT", name: "@", content: "hello" });
+  assert.equal((await call("get", `${base}/spf/inspect?id=${other.id}`)).status, 400);
+  assert.equal((await call("get", `${base}/spf/inspect`)).status, 400);
+  assert.equal((await call("get", `${base}/spf/inspect?id=${"0".repeat(32)}`)).status, 404);
+});
+
+test("a token needs the permission", async (t) => {
+  const { call, base } = await start(t, {}, { ...almighty, allows: () => false });
+  for (const [method, path] of [["get", "dmarc-reports"], ["patch", "dmarc-reports"], ["get", "spf/inspect?id=x"]] as const) assert.equal((await call(method, `${base}/${path}`, method === "patch" ? { body: { enabled: true } } : {})).status, 403);
+});

@@ -1,0 +1,59 @@
+import { sql, type Kysely } from "kysely";
+import type { Migration } from "../../store/index.ts";
+
+export interface DmarcReportTables {
+  email_dmarc_reports: { zone_id: string; account_id: string; rua_prefix: string; enabled: number; skip_wizard: number; created_at: number; modified_at: number };
+}
+
+export type DmarcReportExecutor = Kysely<DmarcReportTables>;
+
+export const dmarcReportsMigration: Migration = {
+  name: "mail-007-dmarc-reports",
+  async up(db, types) {
+    const key = sql.raw(types.keyText);
+    await db.schema.createTable("email_dmarc_reports")
+      .addColumn("zone_id", key, (column) => column.primaryKey())
+      .addColumn("account_id", key, (column) => column.notNull())
+      .addColumn("rua_prefix", key, (column) => column.notNull().unique())
+      .addColumn("enabled", "integer", (column) => column.notNull())
+      .addColumn("skip_wizard", "integer", (column) => column.notNull())
+      .addColumn("created_at", "bigint", (column) => column.notNull())
+      .addColumn("modified_at", "bigint", (column) => column.notNull())
+      .execute();
+  },
+};
+
+export interface DmarcReportRow {
+  zone: string;
+  account: string;
+  /** 32 hex digits: the local part that reports about the zone are sent to. */
+  ruaPrefix: string;
+  enabled: boolean;
+  skipWizard: boolean;
+  createdAt: number;
+  modifiedAt: number;
+}
+
+const fromRow = (row: DmarcReportTables["email_dmarc_reports"]): DmarcReportRow => ({
+  zone: row.zone_id, account: row.account_id, ruaPrefix: row.rua_prefix, enabled: row.enabled === 1, skipWizard: row.skip_wizard === 1, createdAt: row.created_at, modifiedAt: row.modified_at,
+});
+
+export async function reportsOf(db: DmarcReportExecutor, zone: string): Promise<DmarcReportRow | undefined> {
+  const row = await db.selectFrom("email_dmarc_reports").selectAll().where("zone_id", "=", zone).executeTakeFirst();
+  return row && fromRow(row);
+}
+
+export async function isRuaPrefix(db: DmarcReportExecutor, prefix: string): Promise<boolean> {
+  return (await db.selectFrom("email_dmarc_reports").select("zone_id").where("rua_prefix", "=", prefix).where("enabled", "=", 1).executeTakeFirst()) !== undefined;
+}
+
+/** What is there keeps its prefix. */
+export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
+  const { zone: zone_id, account: account_id, ruaPrefix: rua_prefix, createdAt: created_at } = row;
+  const change = { enabled: Number(row.enabled), skip_wizard: Number(row.skipWizard), modified_at: row.modifiedAt };
+  await db.insertInto("email_dmarc_reports").values({ zone_id, account_id, rua_prefix, created_at, ...change }).onConflict((conflict) => conflict.column("zone_id").doUpdateSet(change)).execute();
+}
+
+export async function forgetReports(db: DmarcReportExecutor, zone: string): Promise<void> {
+  await db.deleteFrom("email_dmarc_reports").where("zone_id", "=", zone).execute();
+}

@@ -1,0 +1,138 @@
+import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import type { Db, Events } from "../../store/index.ts";
+import { ZONE_DELETED, type DnsRecord, type Zone, type Zones } from "../../zones/index.ts";
+import { isSpf, textOf } from "../routing/spf.ts";
+import { isDmarc, ruaOf, withoutRua, withRua } from "./dmarc-text.ts";
+import { forgetReports, isRuaPrefix, keepReports, reportsOf, type DmarcReportRow, type DmarcReportTables } from "./reports-table.ts";
+
+export type DmarcReportStatus = "missing-dmarc-report" | "multiple-dmarc-reports" | "missing-dmarc-rua" | "cname-on-dmarc-record";
+
+/** The records of a zone that say who may send in its name. */
+export interface MailAuthRecords {
+  dmarc: DnsRecord[];
+  dmarcAlias: DnsRecord[];
+  /** What a lookup of _dmarc finds, where the zone has no such record of its own. */
+  dmarcResolved: { name: string; content: string }[];
+  spf: DnsRecord[];
+  spfAlias: DnsRecord[];
+  dkim: DnsRecord[];
+  dkimAlias: DnsRecord[];
+  bimi: DnsRecord[];
+}
+
+export interface DmarcReports extends DmarcReportRow {
+  /** Undefined: all is well. */
+  status: DmarcReportStatus | undefined;
+  records: MailAuthRecords;
+}
+
+export interface DmarcReporting {
+  of(zone: Zone): Promise<DmarcReports>;
+  /** What is not given stays. Enabled, the zone's DMARC record asks for reports to our address, and is made where there is none. Throws what changing records throws. */
+  update(zone: Zone, change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined }): Promise<DmarcReports>;
+  /** Whether reports are sent to this address. */
+  takes(address: string): Promise<boolean>;
+  close(): void;
+}
+
+export interface DmarcReportingOptions {
+  db: Db;
+  events: Events;
+  zones: Zones;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex">;
+  /** Where reports arrive. */
+  domain: string;
+  /** Asks the world. Rejects when there is nothing. */
+  resolveTxt(name: string): Promise<string[][]>;
+  log?: Log;
+}
+
+/** Of each kind that is shown. */
+const MAX_SHOWN = 100;
+
+export function createDmarcReporting({ db, events, zones, clock, ids, domain, resolveTxt, log = silentLog }: DmarcReportingOptions): DmarcReporting {
+  const tables = db.tables<DmarcReportTables>();
+  const { managed } = zones.records;
+  const uriOf = ({ ruaPrefix }: DmarcReportRow) => `mailto:${ruaPrefix}@${domain}`;
+
+  const named = async (zone: Zone, type: string, label: string) =>
+    (await zones.records.list(zone.id, { type, name: { contains: label } }, { page: 1, perPage: MAX_SHOWN })).items;
+
+  async function recordsOf(zone: Zone): Promise<MailAuthRecords> {
+    const [apex, policy, dkim, dkimAlias, bimi] = await Promise.all([
+      managed.at(zone.id, zone.name, ["TXT", "CNAME"]), managed.at(zone.id, `_dmarc.${zone.name}`, ["TXT", "CNAME"]),
+      named(zone, "TXT", "._domainkey."), named(zone, "CNAME", "._domainkey."), named(zone, "TXT", "._bimi."),
+    ]);
+    const dmarc = policy.filter(({ type, content }) => type === "TXT" && isDmarc(textOf(content)));
+    const resolved = dmarc.length > 0 ? [] : await resolveTxt(`_dmarc.${zone.name}`).catch(() => []);
+    return {
+      dmarc, dmarcAlias: policy.filter(({ type }) => type === "CNAME"),
+      dmarcResolved: resolved.map((strings) => strings.join("")).filter(isDmarc).map((content) => ({ name: `_dmarc.${zone.name}`, content })),
+      spf: apex.filter(({ type, content }) => type === "TXT" && isSpf(textOf(content))), spfAlias: apex.filter(({ type }) => type === "CNAME"),
+      dkim, dkimAlias, bimi,
+    };
+  }
+
+  /** The row, made when first asked for: its prefix has to stay. */
+  async function rowOf(zone: Zone): Promise<DmarcReportRow> {
+    const kept = await reportsOf(tables, zone.id);
+    if (kept !== undefined) return kept;
+    const now = clock.now();
+    await keepReports(tables, { zone: zone.id, account: zone.account, ruaPrefix: ids.hex(), enabled: false, skipWizard: false, createdAt: now, modifiedAt: now });
+    return (await reportsOf(tables, zone.id))!;
+  }
+
+  async function shown(zone: Zone): Promise<DmarcReports> {
+    const row = await rowOf(zone);
+    const records = await recordsOf(zone);
+    return { ...row, records, status: statusOf(records, uriOf(row)) };
+  }
+
+  async function ask(zone: Zone, uri: string): Promise<void> {
+    const { dmarc, dmarcAlias } = await recordsOf(zone);
+    // Two are none, and an alias leads to somebody else's: the status says so.
+    if (dmarc.length > 1 || dmarcAlias.length > 0) return;
+    const [there] = dmarc;
+    if (there === undefined) return void (await zones.records.create(zone, { type: "TXT", name: `_dmarc.${zone.name}.`, content: `v=DMARC1; p=none; rua=${uri};` }));
+    await rewrite(zone, there, withRua(textOf(there.content), uri));
+  }
+
+  async function rewrite(zone: Zone, record: DnsRecord, text: string): Promise<void> {
+    if (text === textOf(record.content)) return;
+    if (!record.locked) return void (await zones.records.update(zone, record.id, { content: text }));
+    // One that the platform made says now what a person has asked for: it becomes theirs, and stays as it is from now on.
+    await managed.alter(zone, { owner: record.managedBy!, add: [], remove: [record], locked: true });
+    await zones.records.create(zone, { type: "TXT", name: `${record.name}.`, content: text, ttl: record.ttl });
+  }
+
+  const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
+    if (zone !== "") forgetReports(tables, zone).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
+  });
+
+  return {
+    of: shown,
+    async update(zone, { enabled, skipWizard }) {
+      const row = await rowOf(zone);
+      if (enabled === true) await ask(zone, uriOf(row));
+      if (enabled === false) for (const record of (await recordsOf(zone)).dmarc) await rewrite(zone, record, withoutRua(textOf(record.content), uriOf(row)));
+      await keepReports(tables, { ...row, enabled: enabled ?? row.enabled, skipWizard: skipWizard ?? row.skipWizard, modifiedAt: clock.now() });
+      return shown(zone);
+    },
+    async takes(address) {
+      const [, prefix, host] = /^([0-9a-f]{32})@(.+)$/.exec(address.toLowerCase()) ?? [];
+      return host === domain && isRuaPrefix(tables, prefix!);
+    },
+    close: unsubscribe,
+  };
+}
+
+function statusOf({ dmarc, dmarcAlias, dmarcResolved }: MailAuthRecords, uri: string): DmarcReportStatus | undefined {
+  const texts = dmarc.length > 0 ? dmarc.map(({ content }) => textOf(content)) : dmarcResolved.map(({ content }) => content);
+  // RFC 7489 6.6.3: with two there is none.
+  if (texts.length > 1) return "multiple-dmarc-reports";
+  if (texts.length === 0) return dmarcAlias.length > 0 ? "cname-on-dmarc-record" : "missing-dmarc-report";
+  // Behind an alias the record is another zone's to write: that it is there is what counts.
+  if (dmarc.length === 0 && dmarcAlias.length > 0) return undefined;
+  return ruaOf(texts[0]!).includes(uri) ? undefined : "missing-dmarc-rua";
+}

@@ -33,8 +33,12 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
   return routing;
 }
 
-/** Where a recipient's mail goes: by the rules of a routed domain, or to the worker whose own address it is. */
-export async function routeOf(recipient: string, routing: EmailRouting, { scripts }: Platform, workersDomain: string): Promise<Routed> {
+/** Where a recipient's mail goes: by the rules of a routed domain, to the worker whose own address it is, or to the operator. */
+export async function routeOf(recipient: string, routing: Pick<EmailRouting, "resolve">, { scripts }: Pick<Platform, "scripts">, { workers, email }: Pick<Settings, "workers" | "email">): Promise<Routed> {
   const found = await routing.resolve(recipient);
-  return found.kind === "none" && found.why === "not our domain" ? mailRoute(recipient, workersDomain, scripts) : found;
+  if (found.kind !== "none" || found.why !== "not our domain") return found;
+  const [, domain = ""] = /^(?:postmaster|abuse)@(.+)$/i.exec(recipient) ?? [];
+  // Bounces come in for it, so that it has a postmaster (RFC 5321 4.5.1).
+  if (domain.toLowerCase() === email.forward_domain.toLowerCase()) return routing.resolve("postmaster");
+  return mailRoute(recipient, workers.domain, scripts);
 }

@@ -73,7 +73,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const authenticator = composeAuthenticator(settings, dns.lookups.resolve, basics);
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,
-    route: (recipient) => routeOf(recipient, routing, platform, settings.workers.domain),
+    route: (recipient) => routeOf(recipient, routing, platform, settings),
     rules: { isVerified: async (address, account) => account === undefined || (await routing.addresses.stateOf(account, address)) === "verified" },
     transport, forwarding, returns, held, spool, trace, clock, ids, log,
     ...(authenticator && { authenticator }),

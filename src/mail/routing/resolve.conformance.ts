@@ -81,6 +81,7 @@ export function resolveConformance(engine: TestEngine): void {
       const { resolve, rules, zone, routing } = await open(t, engine);
       assert.equal(await resolve("PostMaster@example.com"), "forward postmaster me@example.net");
       assert.equal(await resolve("postmaster"), "drop postmaster");
+      assert.equal(await resolve("abuse@example.com"), "none no rule");
       await rules.replaceCatchAll(zone, catchAllTo(worker));
       assert.equal(await resolve("postmaster@example.com"), `worker catch-all ${ACCOUNT}/inbox`);
       await rules.create(zone, ruleFor("postmaster@example.com"));
@@ -91,6 +92,7 @@ export function resolveConformance(engine: TestEngine): void {
       const quiet = await open(t, engine, { postmaster: "ops@reelpost.example" });
       assert.equal(await quiet.resolve("postmaster@example.com"), "forward postmaster ops@reelpost.example");
       assert.equal(await quiet.resolve("postmaster"), "forward postmaster ops@reelpost.example");
+      assert.equal(await quiet.resolve("Abuse@example.com"), "forward postmaster ops@reelpost.example");
       assert.equal(await quiet.resolve("webmaster@example.com"), "none no rule");
     });
 

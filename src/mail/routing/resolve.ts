@@ -8,7 +8,7 @@ import type { Resolution, Rule } from "./types.ts";
 export interface ResolveParts extends Pick<RoutingParts, "scripts" | "addresses"> {
   clock: Pick<Clock, "now">;
   tables: TablesCache;
-  /** The operator's own address for mail to postmaster that no rule takes. */
+  /** The operator's own address for mail to postmaster and abuse that no rule takes. */
   postmaster?: string | undefined;
 }
 
@@ -22,7 +22,8 @@ const MAX_WORKERS = 2000;
  *
  * RFC 5321 4.5.1: postmaster is taken for every domain mail is routed for, in any case of letters. Without a rule of its own it goes to the
  * catch-all rule, then to the operator's address, then to the account's first verified destination address; with none of these
- * it is accepted and dropped, which the log of messages shows. The bare `postmaster` goes to the operator's address or is dropped.
+ * it is accepted and dropped, which the log of messages shows. The bare `postmaster` goes to the operator's address or is dropped. abuse
+ * (RFC 2142 2) goes to the operator's address where there is one: it is the operator that a complaint about spam is for.
  */
 export function createResolve({ scripts, addresses, clock, tables, postmaster }: ResolveParts): (recipient: string) => Promise<Resolution> {
   const workers = new Map<string, { there: boolean; until: number }>();
@@ -49,7 +50,7 @@ export function createResolve({ scripts, addresses, clock, tables, postmaster }:
 
   async function unmatched({ local }: Recipient, table: MatchTable): Promise<Resolution> {
     const about = { zone: table.zone.id, account: table.zone.account };
-    if (local !== "postmaster") return { kind: "none", why: "no rule", ...about };
+    if (local !== "postmaster" && (local !== "abuse" || postmaster === undefined)) return { kind: "none", why: "no rule", ...about };
     const to = postmaster ?? (await addresses.firstVerified(table.zone.account));
     return to === undefined ? { kind: "drop", why: "postmaster", ...about } : { kind: "forward", to: [to], why: "postmaster", ...about };
   }

@@ -71,7 +71,7 @@ export type Why =
   /** A rule names the recipient without its tag. */
   | "subaddress"
   | "catch-all"
-  /** RFC 5321 4.5.1: postmaster is always taken. */
+  /** RFC 5321 4.5.1: postmaster is always taken; abuse where the operator has an address. */
   | "postmaster"
   /** The rule's worker is not there: the sender is to come again. */
   | "worker missing"

@@ -9,6 +9,8 @@ export { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from 
 export { accountRoutes } from "./routes/accounts.ts";
 export { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 export { dnsRecordRoutes } from "./routes/dns-records.ts";
+export { activityRoutes, type ActivityDeps } from "./routes/email/activity.ts";
+export { queueRoutes, type QueueDeps } from "./routes/email/queue.ts";
 export { emailDatasets } from "./routes/graphql/email-datasets.ts";
 export { emailAuthRoutes, type EmailAuthDeps } from "./routes/email/auth.ts";
 export { emailRoutingRoutes } from "./routes/email/routing.ts";

@@ -71,6 +71,7 @@ export { activityMigrations } from "./activity/entries-table.ts";
 export { activityErrors } from "./activity/errors.ts";
 export type { OwnerOf } from "./activity/owners.ts";
 export { sessionOf } from "./activity/place.ts";
+export { createSentMessages, type SentMessages, type SentMessagesOptions } from "./activity/sent-messages.ts";
 export { ENTRY_ACTIONS, ENTRY_STATUSES, type Delivery, type Entry, type EntryEvent, type EntryKind, type EntryPage, type EntryQuery, type EntryStatus } from "./activity/types.ts";
 export { createSendEmailBinding } from "./sending/binding.ts";
 export { createSendingDomains, type SendingDomainsParts } from "./sending/domains.ts";

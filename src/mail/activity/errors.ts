@@ -7,5 +7,6 @@ export const activityErrors = defineErrors("email log", {
     code: 10001, http: 400, message: "More than {limit} messages lie in the time that is asked for",
     fix: "Ask for a shorter time: narrow datetime_geq and datetime_leq.",
   },
-  noMessage: { code: 10000, http: 404, message: "There is no message {id}, or its content is no longer kept" },
+  // The code and text of the published table of Email Sending.
+  noMessage: { code: 10000, http: 404, message: "email.sending.error.not_found", fix: "The content of messages is kept for {days} days, where the domain they are sent from has previews enabled." },
 });

@@ -1,0 +1,36 @@
+import { z } from "@hono/zod-openapi";
+import { ENTRY_ACTIONS, ENTRY_STATUSES, sessionOf, type Entry } from "../../../mail/index.ts";
+
+const time = z.iso.datetime();
+const iso = (ms: number) => new Date(ms).toISOString();
+const text = z.string().nullable();
+
+export const entrySchema = z.object({
+  id: z.string(), kind: z.enum(["routing", "sending"]), session_id: z.string(), zone_id: text, created: time, modified: time,
+  from: z.string(), to: z.string(), subject: text, message_id: text,
+  status: z.enum(ENTRY_STATUSES), action: z.enum(ENTRY_ACTIONS).nullable(), event_type: z.enum(["incoming", "reply", "newEmail"]), rule_id: text, worker: text,
+  spf: text, dkim: text, dmarc: text, arc: text, error_cause: text, error_detail: text,
+  is_ndr: z.boolean(), is_spam: z.boolean(), spam_score: z.number().nullable(), spam_threshold: z.number().nullable(), size: z.number().int().nullable(), ip: text,
+});
+
+export const showEntry = (entry: Entry): z.input<typeof entrySchema> => ({
+  id: entry.id, kind: entry.kind, session_id: sessionOf(entry), zone_id: entry.zone || null, created: iso(entry.at), modified: iso(entry.changedAt), from: entry.from, to: entry.to, subject: entry.subject, message_id: entry.headerId,
+  status: entry.status, action: entry.action, event_type: entry.origin, rule_id: entry.rule, worker: entry.script, spf: entry.spf, dkim: entry.dkim, dmarc: entry.dmarc, arc: entry.arc,
+  error_cause: entry.errorCause, error_detail: entry.error, is_ndr: entry.isNdr, is_spam: entry.isSpam, spam_score: entry.spamScore, spam_threshold: entry.spamThreshold, size: entry.size, ip: entry.ip,
+});
+
+/** With its story. */
+export const storySchema = entrySchema.extend({
+  deliveries: z.array(z.object({
+    message_id: z.string(), to: z.string(), status: z.enum(["handed over", "queued", "deferred", "delivered", "failed"]), modified: time, queue_id: text, host: text, code: z.number().int().nullable(), enhanced_code: text, response: text,
+  })),
+  events: z.array(z.object({ datetime: time, step: z.string(), detail: z.record(z.string(), z.unknown()) })),
+});
+
+export const showStory = (entry: Entry): z.input<typeof storySchema> => ({
+  ...showEntry(entry),
+  deliveries: entry.deliveries.map((one) => ({
+    message_id: one.messageId, to: one.to, status: one.state, modified: iso(one.at), queue_id: one.outbound ?? null, host: one.host ?? null, code: one.code ?? null, enhanced_code: one.enhanced ?? null, response: one.text ?? null,
+  })),
+  events: entry.events.map(({ at, step, detail }) => ({ datetime: iso(at), step, detail })),
+});

@@ -1,0 +1,70 @@
+import { hash } from "node:crypto";
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
+import type { MailSource } from "../messages/types.ts";
+
+/** Whole messages that accounts sent, for a look at them afterwards. */
+export interface SentMessages {
+  /** Never rejects: what cannot be kept can be sent all the same. The source is not the callee's. */
+  keep(mail: { account: string; messageId: string; source: Pick<MailSource, "open"> }): Promise<void>;
+  /** Undefined when it was never kept, or is no longer, or is another account's. */
+  open(account: string, messageId: string): Promise<ObjectHandle | undefined>;
+  /** Deletes what is older than it is kept. */
+  sweep(): Promise<number>;
+}
+
+export interface SentMessagesOptions {
+  objects: ObjectStore;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  /** Default 7. */
+  days?: number;
+}
+
+const PREFIX = "mail/sent/";
+const DAY = 24 * 3_600_000;
+const AT_ONCE = 500;
+
+export function createSentMessages({ objects, clock, log, days = 7 }: SentMessagesOptions): SentMessages {
+  const keyOn = (day: number, account: string, messageId: string) => `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}.eml`;
+
+  return {
+    async keep({ account, messageId, source }) {
+      try {
+        const raw = source.open();
+        // The message itself is safe elsewhere, or was never taken; a copy to look at is not worth waiting for the disk.
+        await objects.put(keyOn(clock.now(), account, messageId), raw, { durable: false });
+      } catch (err) {
+        log.warn({ err, messageId }, "a sent message could not be kept for a look at it");
+      }
+    },
+
+    async open(account, messageId) {
+      for (let ago = 0; ago <= days; ago++) {
+        const found = await objects.open(keyOn(clock.now() - ago * DAY, account, messageId));
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
+
+    async sweep() {
+      const oldest = `${PREFIX}${dayOf(clock.now() - days * DAY)}/`;
+      let deleted = 0;
+      let keys: string[] = [];
+      const drop = async () => {
+        await objects.delete(keys);
+        deleted += keys.length;
+        keys = [];
+      };
+      for await (const { key } of objects.list(PREFIX)) {
+        if (key >= oldest) break;
+        keys.push(key);
+        if (keys.length === AT_ONCE) await drop();
+      }
+      await drop();
+      return deleted;
+    },
+  };
+}
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);

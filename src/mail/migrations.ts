@@ -1,4 +1,5 @@
 import type { Migration } from "../store/index.ts";
+import { activityMigrations } from "./activity/entries-table.ts";
 import { addressesMigration } from "./addresses/addresses-table.ts";
 import { dkimMigration, dkimStateMigration } from "./dkim-keys/keys-table.ts";
 import { outboundMigrations } from "./outbound/migrations.ts";
@@ -8,4 +9,4 @@ import { routingMigration } from "./routing/tables.ts";
 import { sendingMigration } from "./sending/domains-table.ts";
 import { suppressionsMigration } from "./suppressions/suppressions-table.ts";
 
-export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration, dmarcReportsMigration, ...outboundMigrations, ...returnsMigrations, sendingMigration, suppressionsMigration];
+export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration, dmarcReportsMigration, ...outboundMigrations, ...returnsMigrations, sendingMigration, suppressionsMigration, ...activityMigrations];

@@ -5,8 +5,8 @@ import { MAX_MESSAGE_BYTES } from "../messages/spool.ts";
 import type { Outbound, Settled, Trace, Transport } from "../messages/types.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
 import { createBodies } from "./queue/bodies.ts";
+import { createCommits } from "./queue/commits.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
-import { gather } from "./queue/gather.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
@@ -98,8 +98,9 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
   const smtp = createCarrier(options);
   const carrier = options.carrier ?? smtp;
-  const claims = createClaimsTable(db);
-  const table = createQueueTable(db);
+  const commits = createCommits(db);
+  const claims = createClaimsTable(db, commits);
+  const table = createQueueTable(db, commits);
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
   const backoff = createBackoff(limits.backoffMs);
   const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE });
@@ -120,8 +121,6 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     return found >= limits.waiting ? { waiting: found, limit: limits.waiting } : undefined;
   }
 
-  const insert = gather(table.insert, 100);
-
   function announce(destinations: string[]) {
     runner?.wake(destinations);
     // A name that is no word of the channel is found by the poll.
@@ -129,7 +128,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   }
 
   const queue = createQueue({
-    table, bodies, clock, ids, trace, announce, isFull, insert, backoff, lifetimeMs: limits.lifetimeMs,
+    table, bodies, clock, ids, trace, announce, isFull, insert: table.insert, backoff, lifetimeMs: limits.lifetimeMs,
     destinationOf: (domain) => (carrier.toSmartHost ? SMART_HOST : domain), finished: settle.finish,
   });
 
@@ -178,6 +177,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   async function stop(how?: { graceMs?: number }) {
     unsubscribe();
     await runner?.stop(how);
+    await settle.idle();
     carrier.close();
     if (carrier !== smtp) smtp.close();
   }

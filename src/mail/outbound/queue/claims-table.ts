@@ -1,5 +1,6 @@
 import { sql, type Compilable } from "kysely";
 import type { Db } from "../../../store/index.ts";
+import type { Commits } from "./commits.ts";
 import type { MessageRow, OutboundTables, RecipientRow } from "./migrations.ts";
 
 /** What the runner asks of the queue's tables. All coordination is in these statements: any number of processes may run them. */
@@ -14,13 +15,13 @@ export interface Lease {
 /** Rows that one statement touches at most. */
 const MANY = 500;
 
-export function createClaimsTable(db: Db) {
+export function createClaimsTable(db: Db, { write }: Commits) {
   const tables = db.tables<OutboundTables>();
   const ids = tables.selectFrom("outbound_recipients").select("id");
   const ofMessage = tables.selectFrom("outbound_recipients").select("outbound_recipients.id").where("message_id", "=", sql.ref<string>("outbound_messages.id"));
 
   async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
-    const { rows } = await db.write(
+    const { rows } = await write(
       tables
         // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
         .with((cte) => cte("picked").materialized(), () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted))
@@ -65,7 +66,7 @@ export function createClaimsTable(db: Db) {
 
     /** Renews every claim that still stands; returns their tokens. */
     async renew(tokens: string[], until: number): Promise<Set<string>> {
-      const { rows } = await db.write(
+      const { rows } = await write(
         tables.updateTable("outbound_recipients").set({ lease_until: until }).where("lease_until", "is not", null).where("token", "in", tokens).returning("token"),
       );
       return new Set(rows.map(({ token }) => token!));
@@ -75,7 +76,7 @@ export function createClaimsTable(db: Db) {
     async recover(now: number): Promise<string[]> {
       const lost = ids.where("lease_until", "<", now).orderBy("lease_until").limit(MANY);
       if ((await db.read(lost)).length === 0) return [];
-      const { rows } = await db.write(
+      const { rows } = await write(
         tables.updateTable("outbound_recipients").set({ state: waitingState, token: null, lease_until: null, next_try: now })
           .where("id", "in", lost).where("lease_until", "<", now).returning("destination"),
       );
@@ -84,7 +85,7 @@ export function createClaimsTable(db: Db) {
 
     /** Gives back what was not tried: it is due again at once, and the claim does not count. */
     async release(token: string, recipientIds: string[], now: number): Promise<void> {
-      await db.write(
+      await write(
         tables.updateTable("outbound_recipients")
           .set((eb) => ({ state: sql`case when attempts <= 1 then 'queued' else 'deferred' end` as never, token: null, lease_until: null, next_try: now, attempts: eb("attempts", "-", 1) }))
           .where("id", "in", recipientIds).where("token", "=", token),
@@ -93,7 +94,7 @@ export function createClaimsTable(db: Db) {
 
     /** Returns the ids for which the claim still stood. */
     async settle(token: string, recipientIds: string[], values: Partial<RecipientRow>): Promise<string[]> {
-      const { rows } = await db.write(
+      const { rows } = await write(
         tables.updateTable("outbound_recipients").set({ token: null, lease_until: null, ...values }).where("id", "in", recipientIds).where("token", "=", token).returning("id"),
       );
       return rows.map(({ id }) => id);
@@ -103,7 +104,7 @@ export function createClaimsTable(db: Db) {
     async expire(before: number, now: number): Promise<RecipientRow[]> {
       const old = ids.where("next_try", "is not", null).where("expires_at", "<=", before).orderBy("expires_at").limit(MANY);
       if ((await db.read(old)).length === 0) return [];
-      const { rows } = await db.write(
+      const { rows } = await write(
         tables.updateTable("outbound_recipients").set({ state: "expired", next_try: null, finished_at: now, tell_at: now })
           .where("id", "in", old).where("next_try", "is not", null).returningAll(),
       );
@@ -114,18 +115,18 @@ export function createClaimsTable(db: Db) {
     async untold(now: number, until: number): Promise<RecipientRow[]> {
       const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
       if ((await db.read(open)).length === 0) return [];
-      return (await db.write(tables.updateTable("outbound_recipients").set({ tell_at: until }).where("id", "in", open).where("tell_at", "<=", now).returningAll())).rows;
+      return (await write(tables.updateTable("outbound_recipients").set({ tell_at: until }).where("id", "in", open).where("tell_at", "<=", now).returningAll())).rows;
     },
 
     async told(recipientIds: string[]): Promise<void> {
-      await db.write(tables.updateTable("outbound_recipients").set({ tell_at: null }).where("id", "in", recipientIds));
+      await write(tables.updateTable("outbound_recipients").set({ tell_at: null }).where("id", "in", recipientIds));
     },
 
     /**
      * Notes which of these messages are done. Returns those whose body may go at once. Whoever settles the last recipient sees all others settled.
      */
     async finish(messageIds: string[], now: number, keep: { failed: number; delivered: number }): Promise<Pick<MessageRow, "id" | "created_at" | "body_in">[]> {
-      const { rows } = await db.write(
+      const { rows } = await write(
         tables.updateTable("outbound_messages")
           .set((eb) => ({
             finished_at: now,

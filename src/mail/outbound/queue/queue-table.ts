@@ -1,5 +1,6 @@
-import type { Kysely } from "kysely";
+import type { Compilable } from "kysely";
 import { prepared, type Db } from "../../../store/index.ts";
+import type { Commits } from "./commits.ts";
 import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
 /** What people and the housekeeping ask of the queue's tables. */
@@ -25,33 +26,30 @@ export interface NewMessage {
 const ROWS_AT_ONCE = 1000;
 const MANY = 500;
 
-export function createQueueTable(db: Db) {
+export function createQueueTable(db: Db, commits: Commits) {
   const tables = db.tables<OutboundTables>();
 
   const body = prepared((arg) => tables.selectFrom("outbound_bodies").select("body").where("message_id", "=", arg<string>("id")));
-  const insertOne = { outbound_messages: preparedInsert("outbound_messages"), outbound_bodies: preparedInsert("outbound_bodies"), outbound_recipients: preparedInsert("outbound_recipients") };
+  const insertMessage = preparedInsert<MessageRow>("outbound_messages");
+  const insertBody = preparedInsert<BodyRow>("outbound_bodies");
+  const insertRecipient = preparedInsert<RecipientRow>("outbound_recipients");
 
   /** A row's columns are those of the first: every row of a table has them all. */
-  function preparedInsert(table: keyof OutboundTables) {
-    let query: ((values: Record<string, unknown>) => ReturnType<ReturnType<typeof prepared>>) | undefined;
-    return (row: MessageRow | RecipientRow | BodyRow) =>
-      (query ??= prepared((arg) => tables.insertInto(table).values(Object.fromEntries(Object.keys(row).map((column) => [column, arg(column)])) as never)))(row as never).compile();
+  function preparedInsert<Row extends object>(table: keyof OutboundTables): (row: Row) => Compilable<unknown> {
+    let query: ((values: Record<string, unknown>) => Compilable<unknown>) | undefined;
+    return (row) => (query ??= prepared((arg) => tables.insertInto(table).values(Object.fromEntries(Object.keys(row).map((column) => [column, arg(column)])) as never)))(row as Record<string, unknown>);
   }
 
   /** To SQLite a row at a time costs no more, and its statement is always the same; to PostgreSQL each statement is a journey. */
-  async function insertAll(tx: Kysely<OutboundTables>, table: keyof OutboundTables, rows: (MessageRow | RecipientRow | BodyRow)[]): Promise<void> {
-    if (db.dialect === "sqlite") for (const row of rows) await tx.executeQuery(insertOne[table](row));
-    else for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) await tx.insertInto(table).values(rows.slice(at, at + ROWS_AT_ONCE) as never).execute();
+  function insertsOf(recipients: RecipientRow[]): Compilable<unknown>[] {
+    if (recipients.length === 1 || db.dialect === "sqlite") return recipients.map(insertRecipient);
+    const pages = Array.from({ length: Math.ceil(recipients.length / ROWS_AT_ONCE) }, (_, page) => recipients.slice(page * ROWS_AT_ONCE, (page + 1) * ROWS_AT_ONCE));
+    return pages.map((rows) => tables.insertInto("outbound_recipients").values(rows));
   }
 
   return {
-    /** All or none of them, in one commit. */
-    insert: (all: NewMessage[]): Promise<void> =>
-      db.transaction<OutboundTables, void>(async (tx) => {
-        await insertAll(tx, "outbound_messages", all.map(({ message }) => message));
-        await insertAll(tx, "outbound_bodies", all.flatMap(({ message, body: octets }) => (octets === undefined ? [] : [{ message_id: message.id, body: octets }])));
-        await insertAll(tx, "outbound_recipients", all.flatMap(({ recipients }) => recipients));
-      }),
+    insert: ({ message, recipients, body: octets }: NewMessage): Promise<void> =>
+      commits.all([insertMessage(message), ...(octets === undefined ? [] : [insertBody({ message_id: message.id, body: octets })]), ...insertsOf(recipients)]),
 
     body: async (id: string): Promise<Uint8Array | undefined> => (await db.read(body({ id })))[0]?.body,
 
@@ -118,11 +116,12 @@ export function createQueueTable(db: Db) {
       });
     },
 
-    /** The same for those that have arrived everywhere. The body goes first: a process that dies in between leaves a row that dropBodies finds. */
-    async dropDelivered(ids: string[]): Promise<void> {
-      await db.write(tables.deleteFrom("outbound_bodies").where("message_id", "in", ids));
-      await db.write(tables.updateTable("outbound_messages").set({ body_in: null, body_until: null }).where("id", "in", ids).where("finished_at", "is not", null));
-    },
+    /** The same for those that have arrived everywhere. */
+    dropDelivered: (ids: string[]): Promise<void> =>
+      commits.all([
+        tables.deleteFrom("outbound_bodies").where("message_id", "in", ids),
+        tables.updateTable("outbound_messages").set({ body_in: null, body_until: null }).where("id", "in", ids).where("finished_at", "is not", null),
+      ]),
 
     /** Forgets messages that were done before; returns how many. */
     async forget(before: number): Promise<number> {

@@ -51,6 +51,8 @@ export type Settle = ReturnType<typeof createSettle>;
 
 /** Writes down how recipients fared, and sees to what follows from it. */
 export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleParts) {
+  const finishing = new Set<Promise<void>>();
+
   function say(message: MessageRow, step: TraceEvent["step"], row: RecipientRow, reply: SmtpReply, detail: Record<string, unknown>) {
     trace({ ...tracedAs(message, row.rcpt), at: new Date(clock.now()), step, detail: { ...tracedDetail(message, row.rcpt), ...reply, ...detail } });
   }
@@ -105,7 +107,8 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       }
     }
     if (failed.length > 0) await bounce(message, failed);
-    if (done) await finish(message.id);
+    // The next message need not wait for that.
+    if (done) inBackground(finish(message.id));
   }
 
   async function bounce(message: MessageRow, rows: RecipientRow[]): Promise<void> {
@@ -151,7 +154,18 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     }
   }
 
-  return { settle, bounce, tell, finish };
+  function inBackground(work: Promise<void>) {
+    finishing.add(work);
+    void work.finally(() => finishing.delete(work));
+  }
+
+  return {
+    settle, bounce, tell, finish,
+    /** Resolves when nothing is being noted any more. */
+    async idle(): Promise<void> {
+      while (finishing.size > 0) await Promise.all(finishing);
+    },
+  };
 }
 
 /** RFC 3463 X.4.7: the time is over. */

@@ -29,10 +29,13 @@ export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
   verifier?: RecordVerifier;
   /** How the next hop treats a recipient. */
   answer?: (rcpt: string) => Settled;
+  /** Done before the database closes. */
+  beforeClose?: () => Promise<void>;
 }
 
 /** Domains, suppressions and the way mail takes, in a new database. `routed` holds the names that mail is routed for, `verified` the addresses that agreed. */
-export async function openSending(t: TestContext, engine: TestEngine, { verifier, answer, ...parts }: SendingHouse = {}) {
+export async function openSending(t: TestContext, engine: TestEngine, { verifier, answer, beforeClose, ...parts }: SendingHouse = {}) {
+  t.after(async () => beforeClose?.());
   const { db } = await engine.open(t, [...zonesMigrations, ...mailMigrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
   const events = createLocalEvents({ log: silentLog });

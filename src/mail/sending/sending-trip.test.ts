@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { test, type TestContext } from "node:test";
+import { dkimVerify } from "mailauth/lib/dkim/verify.js";
+import { onEveryDatabase, type TestEngine } from "../../../test/support/databases.ts";
+import type { Caller } from "../../accounts/index.ts";
+import { randomIds, silentLog } from "../../kernel/index.ts";
+import { createSrs } from "../../protocol/srs/index.ts";
+import { openFsObjects } from "../../store/index.ts";
+import type { SendEmailBinding } from "../../workers/index.ts";
+import { createSigner } from "../authenticate/sign.ts";
+import { hasDkimpy, verifyWithDkimpy } from "../forwarding/dkimpy.testing.ts";
+import { createOutbound, type OutboundService } from "../outbound/outbound.ts";
+import { resolverOf, startSink, type SinkRules } from "../outbound/outbound.testing.ts";
+import { createReturns } from "../returns/returns.ts";
+import type { ReturnsService } from "../returns/types.ts";
+import { textOf } from "../routing/spf.ts";
+import { createSendEmailBinding } from "./binding.ts";
+import { createSubmission } from "./submit.ts";
+import { ACCOUNT, draftOf, messageOf, openSending } from "./sending.testing.ts";
+
+/** From whoever sends to a real next hop and back: queue, return paths, suppressions, and signatures as others check them. */
+
+const resolver = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] } });
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const start = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - start > 20_000) throw new Error(`waited in vain for ${condition}`);
+    await new Promise((resolve) => void setTimeout(resolve, 2));
+  }
+}
+
+async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
+  const sink = await startSink(rules);
+  const folder = await mkdtemp(join(tmpdir(), "reelpost-trip-"));
+  let outbound!: OutboundService;
+  let returns!: ReturnsService;
+  const house = await openSending(t, engine, {
+    transport: { deliver: (mail) => outbound.relayThenQueue.deliver(mail) }, queue: { deliver: (mail) => outbound.queue.deliver(mail) },
+    returns: { pathFor: (request) => returns.pathFor(request), noteRefused: (refusal) => returns.noteRefused(refusal) },
+    async beforeClose() {
+      await outbound.stop({ graceMs: 0 });
+      await rm(folder, { recursive: true, force: true });
+    },
+  });
+  const { db, clock, trace, suppressions, spool } = house;
+  outbound = createOutbound({
+    db, objects: await openFsObjects({ folder }), clock, ids: randomIds, log: silentLog, name: "out.example", resolver, port: sink.port, trace, onFailed: (failure) => returns.onFailed(failure),
+  });
+  returns = createReturns({
+    db, queue: outbound.queue, srs: createSrs({ domain: "fwd.example", keys: ["srs key"] }), keys: ["path key"], forwardDomain: "fwd.example", label: "rp-bounce", name: "mx.example", signer: createSigner({ clock }),
+    list: suppressions, trace, clock, ids: randomIds, log: silentLog,
+  });
+  outbound.start();
+  const zone = await house.newZone();
+  await house.domains.create(zone, "example.com");
+  const dns = async () => {
+    const found: Record<string, string[][]> = {};
+    for (const { type, name, content } of await house.zones.records.managed.list(zone.id, "email-sending")) if (type === "TXT") found[`${name} TXT`] = [[textOf(content)]];
+    return found;
+  };
+  const send = (to: string[], more: Record<string, unknown> = {}) => house.sending.send({ account: ACCOUNT, via: "rest", from: "", to: [], draft: draftOf({ to, ...more }) });
+  const listed = async () => (await suppressions.list(ACCOUNT, {}, { perPage: 10 })).items.map(({ email, reason }) => `${email} ${reason}`);
+  return { ...house, sink, outbound, returns, zone, dns, send, listed, source: (text: string) => spool.hold(Buffer.from(text)) };
+}
+
+async function assertSigned(raw: string, dns: Record<string, string[][]>): Promise<void> {
+  const resolve = async (name: string) => dns[`${name} TXT`] ?? Promise.reject(Object.assign(new Error("none"), { code: "ENOTFOUND" }));
+  const { results } = await dkimVerify(Buffer.from(raw, "latin1"), { resolver: resolve });
+  assert.deepEqual(results.map(({ status, signingDomain, selector }) => [status.result, signingDomain, selector]), [["pass", "example.com", "rp-bounce"]]);
+  if (hasDkimpy) assert.deepEqual((await verifyWithDkimpy(raw, dns)).dkim, [true]);
+}
+
+onEveryDatabase((engine) => {
+  test("a message arrives signed, under a return path of its own; who refuses it for good is not written to again", async (t) => {
+    const { send, sink, dns, listed } = await open(t, engine, { rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined) });
+    const attachments = [{ content: Buffer.alloc(3000, "0123").toString("base64"), filename: "grüße.txt", type: "text/plain", disposition: "attachment" }];
+    const result = await send(["user@there.example", "gone@there.example"], { subject: "Grüße", html: "<p>ä</p>", attachments });
+    assert.deepEqual([result.delivered, result.permanentBounces, result.queued], [["user@there.example"], ["gone@there.example"], []]);
+    const [mail] = sink.mails;
+    assert.match(mail!.from, /^rp-[0-9a-f]{20}-[0-9a-z]{4}-[0-9a-v]{10}@rp-bounce\.example\.com$/);
+    assert.deepEqual(mail!.to, ["user@there.example"]);
+    await assertSigned(mail!.raw, await dns());
+    assert.deepEqual(await listed(), ["gone@there.example hard_bounce"]);
+    await assert.rejects(send(["gone@there.example"]), { code: "E_RECIPIENT_SUPPRESSED" });
+  });
+
+  test("what the next hop puts off is queued and arrives later, as it was signed; what never arrives teaches too", async (t) => {
+    let later = true;
+    const { send, sink, dns, clock, listed } = await open(t, engine, { rcpt: (to) => (later ? "451 4.7.1 later" : to.startsWith("gone") ? "550 5.1.1 no such user" : undefined) });
+    const result = await send(["user@there.example", "gone@there.example"]);
+    assert.deepEqual([result.delivered, result.queued, sink.mails.length], [[], ["user@there.example", "gone@there.example"], 0]);
+    later = false;
+    clock.advance(10 * 60_000);
+    await until(() => sink.mails.length === 1);
+    await assertSigned(sink.mails[0]!.raw, await dns());
+    await until(async () => (await listed()).length === 1);
+    assert.deepEqual(await listed(), ["gone@there.example hard_bounce"]);
+  });
+
+  test("a bounce that comes back to the return path suppresses its recipient", async (t) => {
+    const { send, sink, returns, listed, source } = await open(t, engine);
+    await send(["user@there.example"]);
+    const path = sink.mails[0]!.from;
+    const report = [
+      "From: MAILER-DAEMON@there.example", `To: ${path}`, "Subject: failed", 'Content-Type: multipart/report; report-type=delivery-status; boundary="b"', "MIME-Version: 1.0", "",
+      "--b", "Content-Type: text/plain", "", "It failed.", "--b", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.there.example", "",
+      "Final-Recipient: rfc822; user@there.example", "Action: failed", "Status: 5.1.1", "Diagnostic-Code: smtp; 550 5.1.1 no such user", "", "--b--", "",
+    ].join("\r\n");
+    assert.equal(returns.isReturnPath(path), true);
+    const settled = await returns.take({ rcpt: path, envelope: { from: "", to: [path], helo: "mx.there.example", ip: "192.0.2.1", smtputf8: false }, source: source(report) });
+    assert.deepEqual([settled.ok, await listed()], [true, ["user@there.example hard_bounce"]]);
+  });
+
+  test("a submitted message is safe when it is answered, and arrives signed", async (t) => {
+    const { sending, domains, zones, sink, dns, suppressions, source, trace } = await open(t, engine);
+    const caller = (...accounts: string[]): Caller => ({ tokenId: "d".repeat(32), user: { id: "c".repeat(32), email: "a@example.com" }, accounts, allows: (permission, on) => permission === "Email Sending Write" && "account" in on && accounts.includes(on.account) });
+    const own = caller(ACCOUNT);
+    const submission = createSubmission({ sending, domains, zones, authenticate: async (token) => (token === "good" ? own : token === "other" ? caller("f".repeat(32)) : token === "none" ? { ...own, allows: () => false } : undefined) });
+    assert.deepEqual([await submission.authenticate("good", "::1"), await submission.authenticate("none", "::1"), await submission.authenticate("bad", "::1")], [own, undefined, undefined]);
+    const stranger = (await submission.authenticate("other", "::1"))!;
+    const envelope = (from = "app@example.com", to = ["user@there.example"]) => ({ from, to, helo: "laptop", ip: "192.0.2.7", smtputf8: false });
+    const denied = { code: 550, enhanced: "5.7.1", text: "Sender denied: the token may not send from this address" };
+    assert.deepEqual([await submission.checkSender!(own, "app@example.com", envelope()), await submission.checkSender!(own, "", envelope()), await submission.checkSender!(stranger, "app@example.com", envelope()), await submission.checkSender!(own, "a@nowhere.example", envelope())], [undefined, undefined, denied, denied]);
+
+    const { code, enhanced, text } = await submission.submit(own, envelope(), source(messageOf()));
+    assert.deepEqual([code, enhanced], [250, "2.0.0"]);
+    assert.match(text, /^Ok <[A-Za-z0-9]{36}@example\.com>$/);
+    await until(() => sink.mails.length === 1);
+    await assertSigned(sink.mails[0]!.raw, await dns());
+    assert.ok(sink.mails[0]!.raw.includes(`Message-ID: ${text.slice(3)}\r\n`));
+    assert.equal(trace.events.find(({ step }) => step === "sent")!.detail["via"], "smtp");
+
+    assert.deepEqual(await submission.submit(stranger, envelope(), source(messageOf())), denied);
+    assert.deepEqual(await submission.submit(own, envelope(), source(messageOf({ From: "boss@nowhere.example" }))), denied);
+    assert.deepEqual(await submission.submit(own, envelope(), source("To: x@y.example\r\n\r\nx")), { code: 550, enhanced: "5.7.1", text: "The From field names nobody" });
+    assert.deepEqual(await submission.submit(own, envelope("app@example.com", ["nobody"]), source(messageOf())), { code: 554, enhanced: "5.6.0", text: `'to' is not an email address: "nobody"` });
+    const large = await submission.submit(own, envelope(), source(messageOf({}, "x".repeat(6 * 1024 * 1024))));
+    assert.deepEqual([large.code, large.enhanced], [552, "5.3.4"]);
+    await suppressions.create(ACCOUNT, { email: "user@there.example" });
+    assert.equal((await submission.submit(own, envelope(), source(messageOf()))).code, 250, "those who are suppressed are dropped in silence");
+    assert.equal(sink.mails.length, 1);
+  });
+
+  test("a worker's send() keeps to its binding and goes the same way", async (t) => {
+    const { sending, spool, sink, dns } = await open(t, engine, { rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined) });
+    const port = createSendEmailBinding({ sending, spool });
+    const caller = (binding: Partial<SendEmailBinding> = {}) => ({ account: ACCOUNT, script: "news", binding: { type: "send_email" as const, name: "MAIL", ...binding } });
+    const built = { from: { email: "app@example.com", name: "App" }, subject: "s", text: "t" };
+    const { messageId } = await port.sendBuilt(caller({ destination_address: "user@there.example" }), built);
+    await assertSigned(sink.mails[0]!.raw, await dns());
+    assert.deepEqual([sink.mails[0]!.raw.includes(`Message-ID: ${messageId}\r\n`), sink.mails[0]!.to], [true, ["user@there.example"]]);
+    await port.sendRaw(caller(), { from: "app@example.com", to: "user@there.example", raw: Readable.from([Buffer.from(messageOf().replaceAll("\r\n", "\n"))]) });
+    await assertSigned(sink.mails[1]!.raw, await dns());
+    for (const [binding, mail, code] of [
+      [{ allowed_destination_addresses: ["boss@there.example"] }, { ...built, to: "user@there.example" }, "E_RECIPIENT_NOT_ALLOWED"],
+      [{ allowed_sender_addresses: ["news@example.com"] }, { ...built, to: "user@there.example" }, "E_SENDER_NOT_VERIFIED"],
+      [{}, built, "E_FIELD_MISSING"],
+      [{}, { ...built, from: "a@nowhere.example", to: "user@there.example" }, "E_SENDER_DOMAIN_NOT_AVAILABLE"],
+      [{}, { ...built, to: "gone@there.example" }, "E_DELIVERY_FAILED"],
+      [{}, { ...built, to: ["user@there.example", "gone@there.example"] }, "E_RECIPIENT_SUPPRESSED"],
+    ] as const) await assert.rejects(port.sendBuilt(caller(binding as Partial<SendEmailBinding>), mail), { code }, code);
+    await assert.rejects(port.sendRaw(caller(), { from: "app@example.com", to: "user@there.example", raw: Readable.from([Buffer.from(messageOf({ From: "other@example.com" }))]) }), { message: "From: header does not match mail from" });
+    assert.equal(sink.mails.length, 2);
+  });
+});

@@ -14,6 +14,7 @@ export { queueRoutes, type QueueDeps } from "./routes/email/queue.ts";
 export { emailDatasets } from "./routes/graphql/email-datasets.ts";
 export { emailAuthRoutes, type EmailAuthDeps } from "./routes/email/auth.ts";
 export { emailRoutingRoutes } from "./routes/email/routing.ts";
+export { emailSendingRoutes } from "./routes/email/sending.ts";
 export { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 export { graphqlRoutes } from "./routes/graphql/routes.ts";
 export { kvRoutes } from "./routes/kv/routes.ts";

@@ -12,7 +12,7 @@ export interface Taken {
   raw: string;
 }
 
-export interface Listening extends Partial<Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "host">> {
+export interface Listening extends Partial<Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "clock">> {
   limits?: Partial<SmtpLimits>;
   settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]>;
   spool?: Spool;

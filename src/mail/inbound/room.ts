@@ -76,11 +76,17 @@ export function createRoom({ places, perNetwork, restMs, clock }: RoomOptions): 
 
   /** Whose place a newcomer gets, whose network has `own` places so far. */
   function victim(own: number): Entry | undefined {
-    const [crowd] = bySize.get(largest) ?? [];
-    const fair = crowd !== undefined && largest >= own + 2 ? firstAtRest(crowd.entries) : undefined;
+    const fair = firstAtRest(crowds(own + 2));
     if (fair !== undefined) return fair;
     const idle = firstAtRest(all);
     return idle !== undefined && clock.now() - idle.since >= restMs ? idle : undefined;
+  }
+
+  /** The places of networks that have at least so many, the largest first. */
+  function* crowds(least: number): Iterable<Entry> {
+    for (let size = largest; size >= least; size--) {
+      for (const network of bySize.get(size) ?? []) yield* network.entries;
+    }
   }
 
   return {

@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { setImmediate as tick } from "node:timers/promises";
+import * as fc from "fast-check";
 import { createTransport } from "nodemailer";
 import { clock, ids, rawClient, upToData, type RawClient } from "../mail.testing.ts";
 import { createSpool } from "../messages/spool.ts";
@@ -339,4 +341,39 @@ test("a full disk: 452, never 250; small mail still passes, and large mail again
   full = false;
   await send(1_000_000);
   assert.equal(taken.length, mounted ? 2 : 1);
+});
+
+// ---- and all of it at random
+
+test("no session whatever takes the server down, gets more out of it than one answer for each line, or brings in what nobody sent", async (t) => {
+  const { port, taken, listener } = await listen(t, { limits: { patience: 1000, errors: 1000 } });
+  const line = fc.constantFrom(
+    "EHLO x\r\n", "HELO x\r\n", "MAIL FROM:<a@b.example>\r\n", "MAIL FROM:<> RET=HDRS\r\n", "RCPT TO:<b@here.example>\r\n", "RCPT TO:<c@here.example> NOTIFY=NEVER\r\n", "DATA\r\n", ".\r\n", "\r\n", "RSET\r\n",
+    "NOOP\r\n", "QUIT\r\n", "AUTH PLAIN\r\n", "BDAT 5 LAST\r\n", "hello\r\n", "\n.\n", "\r.\r", "\0", "..\r\n", "STARTTLS\r\n", "VRFY\r\n", "mail from:<a@b.example>size=1\r\n",
+  );
+  const piece = fc.oneof({ weight: 5, arbitrary: line.map((text) => Buffer.from(text, "latin1")) }, fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)));
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 25 }), fc.boolean(), async (pieces, oneByOne) => {
+      const client = await greeted(port);
+      for (const bytes of pieces) {
+        client.send(bytes);
+        if (oneByOne) await tick();
+      }
+      client.socket.end();
+      const rest = await client.rest();
+      for (const answer of rest.split("\r\n").slice(0, -1)) assert.match(answer, /^[2345]\d\d[ -]/);
+      assert.ok(rest.split("\r\n").length <= Buffer.concat(pieces).toString("latin1").split("\n").length * 7 + 1);
+    }),
+    { numRuns: 150 },
+  );
+  for (const { envelope, raw } of taken) {
+    assert.ok(envelope.to.length > 0);
+    assert.doesNotMatch(withoutReceived(raw), /[^\r]\n|\r(?!\n)/);
+  }
+  while (listener.connections > 0) await tick();
+  const before = taken.length;
+  const good = await upToData(port);
+  assert.match(await good.say("x\r\n.\r\n"), /^250 /);
+  good.socket.destroy();
+  assert.equal(taken.length, before + 1);
 });

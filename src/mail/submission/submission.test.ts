@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
@@ -19,7 +20,7 @@ interface Sent {
   raw: string;
 }
 
-type Changes = Partial<Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRefused">> & { limits?: Partial<SubmissionLimits>; answer?: (envelope: Envelope) => SmtpReply };
+type Changes = Partial<Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRefused" | "proxies">> & { limits?: Partial<SubmissionLimits>; answer?: (envelope: Envelope) => SmtpReply };
 
 async function listen(t: TestContext, { answer = () => ({ code: 250, enhanced: "2.0.0", text: "Ok <id@sender.example>" }), ...changes }: Changes = {}) {
   const sent: Sent[] = [];
@@ -46,8 +47,8 @@ const transport = (port: number, auth?: { user: string; pass: string }) =>
 const MAIL = { envelope: { from: "a@sender.example", to: ["b@here.example", "c@here.example"] }, raw: "From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n" };
 
 /** A client that says exactly what it is told, inside TLS. */
-async function tlsClient(port: number) {
-  const socket: TLSSocket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+async function tlsClient(port: number, over?: Socket) {
+  const socket: TLSSocket = connect({ ...(over ? { socket: over } : { host: "127.0.0.1", port }), rejectUnauthorized: false });
   await once(socket, "secureConnect");
   socket.setEncoding("latin1");
   let text = "";
@@ -207,4 +208,21 @@ test("a TLS handshake that does not come to its end ends", async (t) => {
   const plainly = await rawClient(port);
   plainly.send("EHLO x\r\n");
   assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is spoken in the clear");
+});
+
+test("behind a proxy: the header in the clear, TLS at once behind it, limits and tokens by the client's own address", async (t) => {
+  const asked: string[] = [];
+  const { port } = await listen(t, { proxies: ["127.0.0.1"], authenticate: async (_, ip) => (asked.push(ip), undefined), limits: { failures: 1 } });
+  const answers: string[] = [];
+  for (const ip of ["192.0.2.7", "192.0.2.7", "192.0.2.8"]) {
+    const plainly = await rawClient(port);
+    plainly.send(`PROXY TCP4 ${ip} 198.51.100.1 1234 465\r\n`);
+    const client = await tlsClient(port, plainly.socket);
+    await client.reply();
+    assert.match(await client.say("EHLO x"), new RegExp(`greets \\[${ip}\\]`));
+    answers.push((await client.say(plain("api_token", TOKEN))).slice(0, 9));
+    client.socket.destroy();
+  }
+  assert.deepEqual(answers, ["535 5.7.8", "421 4.7.0", "535 5.7.8"]);
+  assert.deepEqual(asked, ["192.0.2.7", "192.0.2.8"]);
 });

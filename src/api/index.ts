@@ -12,6 +12,7 @@ export { dnsRecordRoutes } from "./routes/dns-records.ts";
 export { activityRoutes, type ActivityDeps } from "./routes/email/activity.ts";
 export { queueRoutes, type QueueDeps } from "./routes/email/queue.ts";
 export { emailDatasets } from "./routes/graphql/email-datasets.ts";
+export { doctorRoutes, type DoctorDeps } from "./routes/email/doctor.ts";
 export { emailAuthRoutes, type EmailAuthDeps } from "./routes/email/auth.ts";
 export { emailRoutingRoutes } from "./routes/email/routing.ts";
 export { emailSendingRoutes } from "./routes/email/sending.ts";

@@ -80,7 +80,6 @@ export { sendingErrors } from "./sending/errors.ts";
 export type { SendingHosts } from "./sending/records.ts";
 export { createSending, type SendingLimits, type SendingParts } from "./sending/sending.ts";
 export { sendText } from "./sending/send-text.ts";
-export { createSubmission, type SubmissionParts } from "./sending/submit.ts";
 export type * from "./sending/types.ts";
 export { suppressionErrors } from "./suppressions/errors.ts";
 export { createSuppressions } from "./suppressions/suppressions.ts";

@@ -18,6 +18,8 @@ export interface ServeDnsParts {
 export interface ServeDns {
   /** The one resolver of this process. Zones that we serve ourselves are answered from our own tables. */
   lookups: Lookups;
+  /** The same resolvers, without what our own tables say. */
+  world: Lookups;
   /** What the world sees of records that should be there. */
   watch: RecordWatch & RecordVerifier;
   /** Whether somebody enters the records of this zone by hand. */
@@ -40,6 +42,7 @@ export function composeDns({ settings: { dns }, zones, metrics, store: { db, eve
     own: { zones: zones.served, mayServe: ({ name }) => dns.provider === "embedded" && !byHand(name) },
     onLookup: ({ type, outcome, own }) => lookedUp.inc({ type, outcome, own: String(own) }),
   });
+  const world = createLookups({ servers, clock, log });
   const watch = createRecordWatch({ resolvers: [createLookupResolver(lookups)], clock, log });
   const provider = dnsProvider(dns, clock);
   const pusher = provider && roles.has("dns") ? createPusher({ db, events, jobs, clock, log, provider, byHand }) : undefined;
@@ -47,10 +50,12 @@ export function composeDns({ settings: { dns }, zones, metrics, store: { db, eve
   lifecycle.onStop("lookups", () => {
     watch.close();
     lookups.close();
+    world.close();
   });
 
   return {
     lookups,
+    world,
     watch,
     byHand,
     pusher,

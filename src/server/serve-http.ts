@@ -51,7 +51,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
-    routes: composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
+    routes: [...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics), ...rooms.emailAuth.routes],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
     clock, ids, log, version, checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },

@@ -7,6 +7,7 @@ import { composeDkimRotation } from "./dkim-rotation.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
+import { composeEmailAuth, type EmailAuth } from "./email-auth.ts";
 import { composeMtaSts, type MtaSts } from "./mta-sts.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
@@ -21,6 +22,7 @@ export interface ServeRooms {
   certificates: ServeCertificates;
   dns: ServeDns;
   mtaSts: MtaSts;
+  emailAuth: EmailAuth;
   mail: ServeMail;
   metrics: Metrics;
 }
@@ -42,6 +44,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const mtaSts = composeMtaSts({ store, settings, zones: platform.zones, dns, roles }, basics);
   const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts }, basics);
   const mail = composeServeMail({ store, secrets, settings, roles, platform, workers, dns, metrics, baseUrl }, basics);
+  const emailAuth = composeEmailAuth({ store, settings, zones: platform.zones, routing: mail.routing, dns, tls: certificates.tls }, basics);
   if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, dns }, basics);
-  return { platform, bindings, certificates, dns, mtaSts, mail, metrics };
+  return { platform, bindings, certificates, dns, mtaSts, emailAuth, mail, metrics };
 }

@@ -108,3 +108,20 @@ test("a routed domain has an MTA-STS policy: its records, and what they lead to"
   await until(() => resolver.resolveTxt("_mta-sts.routed.example").then(() => false, () => true));
   assert.equal((await policy()).status, 404);
 });
+
+test("the doctor tells what a domain lacks", async (t) => {
+  const server = await servePlatform(t, { env: { REELPOST_EMAIL_MX: "mx1.us.example", REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example", REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.us.example" } });
+  const api = createApi(server, TOKEN);
+  const us = await newZone(api, "us.example");
+  const zone = await newZone(api, "routed.example");
+  const findings = async () => ((await api.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; status: string }[]).map(({ check, status }) => `${status} ${check}`);
+  const before = await findings();
+  for (const lacking of ["error Email Routing", "error MX mx1.us.example", "error SPF", "warning DMARC", "warning MTA-STS", "error address of mx1.us.example", "error MX of fwd.us.example", "error SPF at _spf.us.example"]) assert.ok(before.includes(lacking), `${lacking} is not among ${before.join("; ")}`);
+  await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
+  for (const [type, name, content] of [["A", "mx1", "127.0.0.1"], ["TXT", "_spf", "v=spf1 ip4:192.0.2.0/24 -all"], ["MX", "fwd", "mx1.us.example"]]) await api.ok("post", `/zones/${us}/dns_records`, { body: { type, name, content, ttl: 60, ...(type === "MX" && { priority: 1 }) } });
+  await api.ok("post", `/zones/${zone}/dns_records`, { body: { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject", ttl: 60 } });
+  await until(async () => (await findings()).includes("ok address of mx1.us.example"));
+  const after = await findings();
+  for (const there of ["ok Email Routing", "ok MX mx1.us.example", "ok SPF", "ok DKIM reelpost", "ok DMARC", "ok MX of fwd.us.example", "ok SPF at _spf.us.example", "ok delegation of routed.example"]) assert.ok(after.includes(there), `${there} is not among ${after.join("; ")}`);
+  assert.deepEqual(await api.refused("get", `/zones/${zone}/email/doctor?name=elsewhere.example`), [400, 10001]);
+});

@@ -6,7 +6,7 @@ import { composeReport, type ReportParts, type Story, type Told as Recipient } f
 import type { ReturnsTable } from "./returns-table.ts";
 
 /** Whether somebody was told; `before`: of all of it already. */
-export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "too many" | "before";
+export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "before";
 
 /** A story that may have to be told. */
 export interface Tale extends Omit<Story, "recipients"> {
@@ -34,7 +34,7 @@ export interface ReporterParts extends ReportParts {
 /** How long it is remembered that somebody was told: longer than a message is tried and kept. */
 const REMEMBER_MS = 40 * 86_400_000;
 
-/** Tells senders, each at most once of a thing and not too often. Rejects when the report could not be queued. */
+/** Tells senders, each at most once of a thing and not too often. Rejects when the report could not be queued, or has to wait: to be told again later. */
 export type Reporter = (tale: Tale) => Promise<Told>;
 
 export function createReporter(parts: ReporterParts): Reporter {
@@ -50,17 +50,15 @@ export function createReporter(parts: ReporterParts): Reporter {
     const before = await table.marked([...marks.keys()]);
     const rest = [...marks].filter(([mark]) => !before.has(mark));
     if (rest.length === 0) return "before";
-    let told: Told = "told";
     // One action each: the subject and the returned part go by it.
     for (const group of Map.groupBy(rest, ([, { action }]) => action).values()) {
-      if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender) {
-        told = "too many";
-        log.warn({ to: tale.to, about: tale.about, perHour: perSender }, "a delivery report was left out: its recipient has been sent too many in this hour");
-      } else await send({ ...tale, recipients: group.map(([, one]) => one) });
+      // Whoever asks comes again: a flood of failures is told in the end, and is no flood of reports.
+      if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender) throw new Fault(`${tale.to} has been sent ${perSender} delivery reports in this hour: the next one waits`);
+      await send({ ...tale, recipients: group.map(([, one]) => one) });
       // Behind the report, not before it: a process that dies in between tells once more, and never not at all.
       await table.mark(group.map(([mark]) => mark), clock.now() + REMEMBER_MS, clock.now());
     }
-    return told;
+    return "told";
   };
 
   async function send(tale: Tale): Promise<void> {

@@ -170,7 +170,8 @@ export function domainsConformance(engine: TestEngine): void {
       const { domains, dkimKeys, zone, records } = await open(t, engine);
       const { id } = await domains.create(zone, "example.com");
       const name = { zone: zone.id, domain: "example.com", use: "sending" as const };
-      await domains.rotateDkim(zone, id);
+      await domains.rotateDkim(zone, "example.com");
+      assert.equal((await refusal(domains.rotateDkim(zone, "other.example.com")))[0], "noSendingDomain");
       assert.deepEqual([(await records("rp-bounce._domainkey.example.com")).length, (await records("rp-bounce-2._domainkey.example.com")).length, (await dkimKeys.signers(name))[0]!.selector], [1, 1, "rp-bounce"]);
       await dkimKeys.promote(name);
       assert.equal((await dkimKeys.signers(name))[0]!.selector, "rp-bounce-2");

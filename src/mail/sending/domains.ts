@@ -203,13 +203,14 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
       return row && show(row);
     },
     lacks,
-    async rotateDkim(zone, id) {
-      const { name } = await need(zone, id);
+    async rotateDkim(zone, name) {
+      if ((await enabledNamed(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
       await dkimKeys.rotate(keyRequest(zone, name));
       await publish(zone, name, await state(zone, name));
     },
     async republish(zone, name) {
-      if ((await enabledNamed(zone, name)) !== undefined) await publish(zone, name, await state(zone, name));
+      if ((await enabledNamed(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
+      await publish(zone, name, await state(zone, name));
     },
     tidy,
     close: unsubscribe,

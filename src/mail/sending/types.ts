@@ -133,9 +133,9 @@ export interface SendingDomains {
   find(name: string): Promise<SendingDomain | undefined>;
   /** Records without which its mail would be taken for forged, that are not there. Answered from memory for some seconds. */
   lacks(domain: SendingDomain): Promise<readonly NeededRecord[]>;
-  /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. */
-  rotateDkim(zone: Zone, id: string): Promise<void>;
-  /** Writes the records of a name once more, as after its DKIM keys have changed. */
+  /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. Throws noSendingDomain. */
+  rotateDkim(zone: Zone, name: string): Promise<void>;
+  /** Writes the records of a name once more, as after its DKIM keys have changed. Throws noSendingDomain. */
   republish(zone: Zone, name: string): Promise<void>;
   /** Deletes what is kept about zones that are gone. */
   tidy(): Promise<void>;

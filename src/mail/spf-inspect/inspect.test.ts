@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { inspectSpf, type SpfTree } from "./inspect.ts";
 
 const lookup = (table: Record<string, string[] | string>) => async (name: string): Promise<string[][]> => {

@@ -1,0 +1,62 @@
+import { isAbsence, type Lookups, type RecordWatch, type Verification, type Wanted } from "../../zones/index.ts";
+import { fine, type Finding } from "./finding.ts";
+
+/** Top-level domains that nobody can register: a zone there is for this machine, or this network. */
+const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
+
+/** Whether the world is led to the servers of the zone. */
+export async function delegationOf(zone: string, expected: readonly string[], world: Pick<Lookups, "resolve">): Promise<Finding[]> {
+  const check = `delegation of ${zone}`;
+  const wanted = expected.join(", ");
+  if (PRIVATE.test(zone)) return [fine(check, "a private name: answered by this server, known to nobody else")];
+  let told: string[];
+  try {
+    told = ((await world.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
+  } catch (err) {
+    if (!isAbsence(err)) throw err;
+    return [{ check, status: "error", found: "nobody knows the domain", expected: wanted, fix: `Register ${zone}, or have its parent delegate it: name servers ${wanted}.` }];
+  }
+  const ours = told.filter((host) => expected.includes(host));
+  const found = told.sort().join(", ");
+  if (ours.length === 0) return [{ check, status: "error", found, expected: wanted, fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or have its records kept there: dns.provider, dns.manual_zones.` }];
+  if (ours.length < told.length) return [{ check, status: "warning", found, expected: wanted, fix: "Some of its name servers are not ours, and know nothing of what is changed here. Remove them at the registrar." }];
+  return [fine(check, found)];
+}
+
+/** Whether everybody sees the records that a name needs. */
+export async function recordsOf(name: string, wanted: readonly Wanted[], watch: Pick<RecordWatch, "look">): Promise<Finding[]> {
+  const { records, conflicts } = await watch.look(name, wanted);
+  return [...records.map(findingOf), ...conflicts.map(({ kind, message }): Finding => ({ check: kind === "foreignMx" ? "MX" : kind === "secondSpf" ? "SPF" : "DMARC", status: "error", found: message.slice(0, 300), fix: "Remove one of them." }))];
+}
+
+function findingOf({ record, state, found, seen }: Verification["records"][number]): Finding {
+  const content = record.priority === null ? record.content : `${record.priority} ${record.content}`;
+  const expected = `${record.name} ${record.type} ${content}`;
+  const check = labelOf(record);
+  if (state === "right") return fine(check, expected);
+  if (state === "failed") return { check, status: "warning", expected, found: `not looked up: ${seen[0]?.reason ?? "nobody answers"}`, fix: "Try again." };
+  if (state === "wrong") return { check, status: "error", expected, found: found.join(", "), fix: record.type === "TXT" && /v=spf1/i.test(record.content) ? "Put the include into the SPF record there is: a name has one only." : "Replace what stands there." };
+  return { check, status: "error", expected, fix: "Add this record." };
+}
+
+function labelOf({ type, name, content }: { type: string; name: string; content: string }): string {
+  if (type === "MX") return `MX ${content}`;
+  const [selector] = name.split("._domainkey.");
+  if (selector !== name) return `DKIM ${selector}`;
+  if (name.startsWith("_dmarc.")) return "DMARC";
+  if (/v=spf1/i.test(content)) return "SPF";
+  return `${type} ${name}`;
+}
+
+/** Whether receivers are told what to do with what is not ours. */
+export async function dmarcOf(name: string, organisation: string, lookups: Pick<Lookups, "resolveTxt">): Promise<Finding[]> {
+  for (const domain of new Set([name, organisation])) {
+    const texts = await lookups.resolveTxt(`_dmarc.${domain}`).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
+    const [policy, ...more] = texts.map((strings) => strings.join("")).filter((text) => /^v=DMARC1\s*(;|$)/i.test(text));
+    if (more.length > 0) return [{ check: "DMARC", status: "error", found: `${more.length + 1} records at _dmarc.${domain}`, expected: "one", fix: "Receivers take none where there are several. Keep one." }];
+    if (policy === undefined) continue;
+    const found = `_dmarc.${domain}: ${policy}`;
+    return [/p\s*=\s*none/i.test(policy) ? { check: "DMARC", status: "warning", found, expected: "p=quarantine or p=reject", fix: "With p=none everybody may write in your name. Tighten it when the reports show nobody who may." } : fine("DMARC", found)];
+  }
+  return [{ check: "DMARC", status: "warning", expected: `_dmarc.${name} TXT v=DMARC1; p=quarantine;`, fix: "Large receivers want a DMARC record of whoever sends mail. Add one." }];
+}

@@ -1,0 +1,32 @@
+import { doctorRoutes, emailAuthRoutes, type Route } from "../api/index.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { TlsSource } from "../kernel/tls-source.ts";
+import { createDmarcReporting, type DmarcReporting, type EmailRouting } from "../mail/index.ts";
+import type { Zones } from "../zones/index.ts";
+import type { Basics, Store } from "./compose.ts";
+import type { ServeDns } from "./dns.ts";
+import { createDoctor } from "./doctor/doctor.ts";
+
+export interface EmailAuthParts {
+  store: Pick<Store, "db" | "events">;
+  settings: Settings;
+  zones: Zones;
+  routing: EmailRouting;
+  dns: ServeDns;
+  tls: TlsSource;
+}
+
+export interface EmailAuth {
+  reports: DmarcReporting;
+  /** Of `email/auth` and the doctor. */
+  routes: Route[];
+}
+
+/** What the world's DNS says of who may send in the name of a zone, and what it lacks. */
+export function composeEmailAuth({ store: { db, events }, settings, zones, routing, dns, tls }: EmailAuthParts, { clock, ids, log, lifecycle }: Basics): EmailAuth {
+  const { lookups, world, watch, pusher, byHand } = dns;
+  const reports = createDmarcReporting({ db, events, zones, clock, ids, domain: settings.email.forward_domain.toLowerCase(), resolveTxt: lookups.resolveTxt, log });
+  lifecycle.onStop("DMARC reports", () => reports.close());
+  const diagnose = createDoctor({ settings, routing, lookups, world, watch, pusher, byHand, tls, clock });
+  return { reports, routes: [...emailAuthRoutes({ zones, reports, resolveTxt: lookups.resolveTxt }), ...doctorRoutes({ zones, diagnose })] };
+}

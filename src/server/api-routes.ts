@@ -1,4 +1,4 @@
-import { accountRoutes, d1Routes, dnsRecordRoutes, emailRoutingRoutes, graphqlRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, workersTailsRoutes, zonesRoutes, type ClientAddress, type Route } from "../api/index.ts";
+import { accountRoutes, d1Routes, dnsRecordRoutes, emailRoutingRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, workersTailsRoutes, zonesRoutes, type ClientAddress, type Route } from "../api/index.ts";
 import type { EmailRouting } from "../mail/index.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";
@@ -19,6 +19,5 @@ export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bin
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),
     ...d1Routes({ list: d1.list, databases: d1.databases, transfers: d1.transfers, ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }), clock }),
-    ...graphqlRoutes(),
   ];
 }

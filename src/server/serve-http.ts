@@ -1,5 +1,6 @@
 import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, createVerifyPage, D1_TRANSFERS, VERIFY_PREFIX, type PlatformHttp } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
+import { activityApi } from "./activity.ts";
 import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
 import type { Basics } from "./compose.ts";
@@ -46,12 +47,17 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 
 /** The platform port, with what the roles of this process put behind it. */
 export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
-  const { platform, bindings, certificates, mtaSts, mail: { routing }, metrics } = rooms;
+  const { platform, bindings, certificates, mtaSts, mail, metrics } = rooms;
+  const { routing } = mail;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
-    routes: [...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics), ...rooms.emailAuth.routes],
+    routes: [
+      ...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
+      ...rooms.emailAuth.routes,
+      ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
+    ],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
     clock, ids, log, version, checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },

@@ -5,6 +5,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { createCapture, createReceiver, createSendEmail, createSigner, createSpool, traceTo, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
+import { composeActivity, type ServeActivity } from "./activity.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { ServeDns } from "./dns.ts";
 import { composeEmailRouting, routeOf } from "./email-routing.ts";
@@ -35,6 +36,7 @@ export interface ServeMail {
   receiver: Receiver;
   spool: Spool;
   outbound: ServeOutbound;
+  activity: ServeActivity;
   /** Where mail comes in, once it does. */
   listening(at: { host: string; port: number }): void;
   /** Works off what waits, in the processes whose role that is. */
@@ -46,7 +48,8 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const { clock, ids, log, lifecycle } = basics;
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
-  const trace = traceTo({ log, listeners: [(event) => log.info({ ...event }, "mail")] });
+  const activity = composeActivity({ store, settings, zones: platform.zones, metrics }, basics);
+  const trace = traceTo({ log, listeners: [(event) => log.info({ ...event }, "mail"), activity.trace] });
   const signer = createSigner({ clock });
   const srs = composeSrs(settings, secrets);
 
@@ -80,7 +83,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   });
 
   return {
-    routing, receiver, spool, outbound,
+    routing, receiver, spool, outbound, activity,
     listening(at) {
       late.smtp = at;
     },

@@ -81,8 +81,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     }
 
     async function listenForMail() {
-      const { receiver, spool, listening } = rooms.mail;
-      const listener = await createSmtpListener({ ...smtpAt, ...fdOf("smtp"), receive: receiver.receive, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
+      const { receiver, spool, listening, activity } = rooms.mail;
+      const listener = await createSmtpListener({ ...smtpAt, ...fdOf("smtp"), receive: receiver.receive, onRefused: activity.refused, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
       listeners.push(listener);
       listening(listener);
       return { host: listener.host, port: listener.port };

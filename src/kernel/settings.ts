@@ -104,6 +104,7 @@ export const settingsSchema = z.strictObject({
     dmarc: z.string().default("v=DMARC1; p=quarantine;").meta({ description: "The DMARC record that a sending domain without one is given", example: "v=DMARC1; p=quarantine;" }),
     log_days: count(31, 1, 3650, "Days for which the log of messages is kept"),
     daily_limit: count(0, 0, 1_000_000_000, "Messages an account may send in a day to addresses that are not verified; 0: no limit"),
+    minute_limit: count(0, 0, 1_000_000, "Messages an account may send in a minute by one process; 0: no limit"),
     postmaster: z.string().default("").meta({ description: "Where mail for postmaster and abuse goes that no rule takes; empty: the account's first verified address for postmaster, and nowhere for abuse", example: "ops@example.com" }),
   }),
   dns: group("The zones of accounts, and what is asked of DNS", {

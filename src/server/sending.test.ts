@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { createLifecycle, randomIds, silentLog, systemClock } from "../kernel/index.ts";
+import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
+import { createEmailRouting, createSigner, createSpool, type Outbound, type Settled } from "../mail/index.ts";
+import { createLocalEvents, createSecrets, migrate, openSqlite } from "../store/index.ts";
+import { createZones } from "../zones/index.ts";
+import { composeServiceKeys, composeSrs } from "./forwarding.ts";
+import { migrations } from "./migrations.ts";
+import { composeReturns } from "./returns.ts";
+import { composeSending, composeSuppressions } from "./sending.ts";
+
+const ACCOUNT = "a".repeat(32);
+
+async function open(t: TestContext, email: SettingsInput["email"] = {}, answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true })) {
+  const folder = await mkdtemp(join(tmpdir(), "reelpost-sending-"));
+  const settings = settingsSchema.parse({ email: { mx: ["mx1.example.net"], spf_include: "_spf.example.net", sending_label: "bounces", ...email } });
+  const db = openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, migrations);
+  const lifecycle = createLifecycle({ log: silentLog });
+  const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
+  const events = createLocalEvents({ log: silentLog });
+  const secrets = createSecrets({ keys: [randomBytes(32)] });
+  const zones = createZones({ db, ...basics, events, nameServers: settings.dns.name_servers });
+  const routing = createEmailRouting({
+    db, zones, events, secrets, ...basics, scripts: { get: async () => undefined, byId: async () => undefined }, addresses: { link: (token) => token, sendVerification: async () => {} },
+    hosts: { mx: [{ host: "mx1.example.net", priority: 10 }], spfInclude: "_spf.example.net", dkimSelector: "reelpost" },
+  });
+  const sent: Outbound[] = [];
+  const transport = { deliver: async (mail: Outbound) => (sent.push(mail), mail.to.map(answer)) };
+  const signer = createSigner(basics);
+  const suppressions = composeSuppressions({ db }, basics);
+  const { returns } = composeReturns({ store: { db }, secrets, settings, queue: transport, srs: composeSrs(settings, secrets), signer, service: composeServiceKeys(settings, routing), list: suppressions, trace: () => {} }, basics);
+  const rooms = composeSending({
+    store: { db, events }, settings, zones, routing, suppressions, outbound: { relayThenQueue: transport, queue: transport }, returns, signer, spool: createSpool({ dir: join(folder, "spool"), ids: randomIds }), trace: () => {},
+  }, basics);
+  t.after(async () => {
+    await lifecycle.stop();
+    routing.close();
+    zones.close();
+    await events.close();
+    await db.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const zone = await zones.create({ account: ACCOUNT, name: "example.com" });
+  const caller = { account: ACCOUNT, script: "news", binding: { type: "send_email" as const, name: "MAIL" } };
+  const send = (more: Record<string, unknown> = {}) => rooms.binding.sendBuilt(caller, { from: "app@example.com", to: "user@there.example", subject: "s", text: "t", ...more });
+  return { ...rooms, zones, zone, routing, sent, send, suppressions };
+}
+
+test("records, return paths and limits are those of the settings", async (t) => {
+  const { domains, zones, zone, sent, send, sending, routes } = await open(t, { dmarc: "v=DMARC1; p=none;", daily_limit: 2, minute_limit: 3 });
+  await assert.rejects(send(), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
+  const { returnPathDomain } = await domains.create(zone, "example.com");
+  const names = (await zones.records.managed.list(zone.id, "email-sending")).map(({ type, name, priority, content }) => `${type} ${name} ${type === "MX" ? `${priority} ${content}` : content.slice(0, 20)}`).sort();
+  assert.deepEqual([returnPathDomain, names.map((line) => line.split(" ").slice(0, 2).join(" "))], ["bounces.example.com", ["MX bounces.example.com", "TXT _dmarc.example.com", "TXT bounces._domainkey.example.com", "TXT bounces.example.com"]]);
+  assert.ok(names.includes("MX bounces.example.com 10 mx1.example.net"));
+  assert.match(names[1]!, /v=DMARC1; p=none/);
+  await send();
+  assert.match(sent[0]!.from, /^rp-[0-9a-z-]+@bounces\.example\.com$/);
+  await send();
+  await assert.rejects(send(), { code: "E_DAILY_LIMIT_EXCEEDED" });
+  await assert.rejects(send(), { code: "E_RATE_LIMIT_EXCEEDED" });
+  assert.deepEqual((await sending.limits(ACCOUNT)).quota, { unit: "day", value: 2 });
+  assert.equal(new Set(routes.map(({ operation: { id } }) => id)).size, 20);
+});
+
+test("mail to addresses that agreed leaves from any routed name, signed by its key for routing; bounces come to us", async (t) => {
+  const { routing, zone, sent, send, domains } = await open(t);
+  await routing.dns.enable(zone, "in.example.com");
+  const { id } = await routing.addresses.create(ACCOUNT, "user@there.example");
+  await assert.rejects(send({ from: "app@in.example.com" }), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
+  await routing.addresses.setVerified(ACCOUNT, id, true);
+  await send({ from: "app@in.example.com" });
+  assert.match(sent[0]!.from, /@forward\.reelpost\.internal$/);
+  assert.match(Buffer.from(sent[0]!.raw() as Uint8Array).toString(), /^DKIM-Signature: [^]*d=in\.example\.com; s=reelpost;/);
+  await assert.rejects(send({ from: "app@other.example.com" }), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
+  const made = await domains.create(zone, "in.example.com");
+  await domains.delete(zone, made.id);
+  assert.equal((await domains.get(zone, made.id)).enabled, false);
+});
+
+test("who refuses for good is suppressed, and the keys that sign can be rotated", async (t) => {
+  const { domains, zone, send, suppressions, publisher, routing } = await open(t, {}, (rcpt) => (rcpt.startsWith("gone") ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } } : { rcpt, ok: true }));
+  await domains.create(zone, "example.com");
+  await assert.rejects(send({ to: "gone@there.example" }), { code: "E_DELIVERY_FAILED" });
+  await assert.rejects(send({ to: "gone@there.example" }), { code: "E_RECIPIENT_SUPPRESSED" });
+  assert.deepEqual((await suppressions.list(ACCOUNT, {}, { perPage: 5 })).items.map(({ reason, note }) => [reason, note]), [["hard_bounce", "550 5.1.1 no such user"]]);
+  await publisher.rotate(zone, "example.com");
+  await routing.dkimKeys.promote({ zone: zone.id, domain: "example.com", use: "sending" });
+  await publisher.republish(zone, "example.com");
+  await assert.rejects(async () => publisher.republish(zone, "other.example.com"), { kind: "noSendingDomain" });
+});

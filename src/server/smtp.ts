@@ -62,7 +62,7 @@ export function composeSmtp(parts: ServeSmtpParts, { clock, ids, log }: Basics):
   return {
     async listen(fd) {
       const listener = await createSmtpListener({
-        ...shared, host: smtp.host, port: smtp.port, fd, onRefused: onRefused("smtp"),
+        ...shared, host: smtp.host, port: smtp.port, fd, dsn: true, onRefused: onRefused("smtp"),
         limits: { ...limits, messageBytes: spool.maxBytes, messagesPerMinute: smtp.messages_per_minute },
         receive: receiver.receive, checkRecipient: receiver.checkRecipient,
         ...(smtp.dnsbl.length > 0 && { blockLists: createBlockLists({ lists: smtp.dnsbl, resolver: lookups.resolve, clock, log }) }),

@@ -11,7 +11,7 @@ import { createInspection } from "./inspect.ts";
 import { networkOf } from "./network.ts";
 import { createRate } from "./rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
-import { answerWith, createSession, envelopeOf, protocolOf, wireAddress } from "./session.ts";
+import { answerWith, createSession, envelopeOf, protocolOf, safely, wireAddress } from "./session.ts";
 import type { IncomingData } from "./strict-stream.ts";
 import type { BlockLists, CheckRecipient, ContentFilter, OnRefused } from "./types.ts";
 
@@ -34,6 +34,8 @@ export interface SmtpListenerOptions {
   limits?: Partial<SmtpLimits>;
   /** Without it STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;
+  /** Whether delivery notifications may be asked for (RFC 3461): only where somebody sends them. Default false. */
+  dsn?: boolean;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
   proxies?: readonly string[];
   /** Without it every recipient may come, and is refused after the message. */
@@ -60,8 +62,9 @@ export const DEFAULT_SMTP_LIMITS: SmtpLimits = { ...DEFAULT_SERVER_LIMITS, messa
 
 /** Listens for mail. Rejects with UserError when the port cannot be had, or a range of `proxies` is none. */
 export async function createSmtpListener(options: SmtpListenerOptions): Promise<SmtpListener> {
-  const { name = hostname(), receive, spool, clock, ids, log, onRefused, checkRecipient, blockLists, filter } = options;
+  const { name = hostname(), receive, spool, clock, ids, log, checkRecipient, blockLists, filter, dsn = false } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
+  const onRefused = safely(options.onRefused, log);
   const rate = createRate({ most: limits.messagesPerMinute, perMs: 60_000, clock });
   const inspect = createInspection({ filter, log });
   const listed = new WeakMap<SMTPServerSession, Promise<SmtpReply | undefined>>();
@@ -77,7 +80,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       const { refused, source: inspected } = await inspect(envelope, source);
       if (refused === undefined) return foldReplies(await receive(envelope, inspected));
       await source.discard();
-      onRefused?.(envelope, refused, "data");
+      onRefused(envelope, refused, "data");
       return refused;
     },
   });
@@ -100,7 +103,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   /** Ends a command with its refusal, or lets it go on. */
   function answer(refusal: SmtpReply | undefined, envelope: Envelope, stage: "mail" | "rcpt", done: (err?: Error | null) => void) {
     if (refusal === undefined) return done();
-    onRefused?.(envelope, refusal, stage);
+    onRefused(envelope, refusal, stage);
     answerWith(refusal, done);
   }
 
@@ -109,7 +112,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     smtp: {
       size: limits.messageBytes,
       maxRecipients: limits.recipients,
-      hideDSN: false,
+      hideDSN: !dsn,
       // No submission here.
       disabledCommands: ["AUTH"],
       authOptional: true,

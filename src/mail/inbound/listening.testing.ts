@@ -31,7 +31,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
   }
   const spool: Spool = given ?? { ...room, collect: (body, how) => room.collect(counted(body), how) };
   const listener = await createSmtpListener({
-    host: "127.0.0.1", port: 0, name: "mx.test", spool, clock, ids, log, limits, ...options,
+    host: "127.0.0.1", port: 0, name: "mx.test", dsn: true, spool, clock, ids, log, limits, ...options,
     async receive(envelope, source) {
       const opened = source.open();
       taken.push({ envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });

@@ -171,6 +171,7 @@ class StrictServer extends SMTPServer {
 
   #admit(socket: Socket, ip: string, arrival: SMTPConnectionOptions, done: Parameters<SMTPServer["_handleProxy"]>[1]): void {
     const { limits: { handshakeMs }, secure = false, name } = this.#options;
+    if (socket.destroyed) return done(new Error("the client is gone"));
     // Below a TLS handshake that is under way the socket must not be destroyed.
     const hangUp = () => void (this._pendingSockets.get(socket) ?? socket).destroy();
     const place = this.room.enter(ip, { resting: true, evict: hangUp });

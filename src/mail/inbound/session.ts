@@ -24,7 +24,7 @@ interface Options {
   spool: Spool;
   log: Log;
   /** Told of messages that were refused before anybody had them. */
-  onRefused?: OnRefused | undefined;
+  onRefused: OnRefused;
 }
 
 /** One message of an SMTP session, from DATA to the answer. Never rejects. */
@@ -48,8 +48,19 @@ export function createSession({ messageBytes, begin, take, spool, log, onRefused
       await readToEnd(data);
       const reply = replyOf(refusalFor(data, messageBytes) ?? refusalOf(err));
       log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: a message was refused");
-      onRefused?.(envelope, reply, "data");
+      onRefused(envelope, reply, "data");
       return reply;
+    }
+  };
+}
+
+/** Telling of a refusal must not stand in the way of the refusal. */
+export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
+  return (...told) => {
+    try {
+      onRefused?.(...told);
+    } catch (err) {
+      log.error({ err }, "smtp: a refusal could not be told of");
     }
   };
 }

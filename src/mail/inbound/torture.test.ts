@@ -251,8 +251,8 @@ test("guessing recipients is slow", async (t) => {
   assert.deepEqual(refused.slice(0, 2), ["rcpt a@b.example guess0@here.example 550", "rcpt a@b.example guess1@here.example 550"]);
 });
 
-test("a check of recipients that fails puts them off", async (t) => {
-  const { say } = await conversation(t, { checkRecipient: () => Promise.reject(new Error("secret detail")) });
+test("a check of recipients that fails puts them off, whoever cannot be told of it", async (t) => {
+  const { say } = await conversation(t, { checkRecipient: () => Promise.reject(new Error("secret detail")), onRefused: () => { throw new Error("the log is full"); } });
   await say("MAIL FROM:<a@b.example>");
   assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 The message could not be processed, try again later");
 });

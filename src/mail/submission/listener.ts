@@ -6,7 +6,7 @@ import { DEFAULT_SERVER_LIMITS } from "../inbound/listener.ts";
 import { networkOf } from "../inbound/network.ts";
 import { createRate } from "../inbound/rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "../inbound/server.ts";
-import { answerWith, createSession, envelopeOf, wireAddress } from "../inbound/session.ts";
+import { answerWith, createSession, envelopeOf, safely, wireAddress } from "../inbound/session.ts";
 import type { IncomingData } from "../inbound/strict-stream.ts";
 import type { OnRefused } from "../inbound/types.ts";
 import { refusalOf, replyOf } from "../errors.ts";
@@ -55,8 +55,9 @@ const NOT_NOW: SmtpReply = { code: 454, enhanced: "4.7.0", text: "Temporary auth
 
 /** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
 export async function createSubmissionListener<Submitter>(options: SubmissionListenerOptions<Submitter>): Promise<SmtpListener> {
-  const { name = hostname(), authenticate, checkSender, submit, spool, clock, ids, log, onRefused } = options;
+  const { name = hostname(), authenticate, checkSender, submit, spool, clock, ids, log } = options;
   const limits = { ...DEFAULT_SUBMISSION_LIMITS, ...options.limits };
+  const onRefused = safely(options.onRefused, log);
   const failures = createRate({ most: limits.failures, perMs: 10 * 60_000, clock });
 
   const session = createSession({
@@ -110,7 +111,7 @@ export async function createSubmissionListener<Submitter>(options: SubmissionLis
         const from = wireAddress(address);
         const refusal = await refusalOfSender(from, session);
         if (refusal === undefined) return done();
-        onRefused?.({ ...envelopeOf(session), from }, refusal, "mail");
+        onRefused({ ...envelopeOf(session), from }, refusal, "mail");
         answerWith(refusal, done);
       },
       onData: (data, facts, done) => void session(data as IncomingData, facts).then((reply) => answerWith(reply, done)),

@@ -14,19 +14,19 @@ export interface EmailAuthParts {
   routing: EmailRouting;
   dns: ServeDns;
   tls: TlsSource;
-}
-
-export interface EmailAuth {
   reports: DmarcReporting;
-  /** Of `email/auth` and the doctor. */
-  routes: Route[];
 }
 
-/** What the world's DNS says of who may send in the name of a zone, and what it lacks. */
-export function composeEmailAuth({ store: { db, events }, settings, zones, routing, dns, tls }: EmailAuthParts, { clock, ids, log, lifecycle }: Basics): EmailAuth {
-  const { lookups, world, watch, pusher, byHand } = dns;
+/** Where receivers report what came in the name of a zone. */
+export function composeDmarcReporting({ store: { db, events }, settings, zones, dns: { lookups } }: Pick<EmailAuthParts, "store" | "settings" | "zones" | "dns">, { clock, ids, log, lifecycle }: Basics): DmarcReporting {
   const reports = createDmarcReporting({ db, events, zones, clock, ids, domain: settings.email.forward_domain.toLowerCase(), resolveTxt: lookups.resolveTxt, log });
   lifecycle.onStop("DMARC reports", () => reports.close());
+  return reports;
+}
+
+/** Operations on what the world's DNS says of who may send in the name of a zone, and on what it lacks. */
+export function emailAuthApi({ settings, zones, routing, dns, tls, reports }: Omit<EmailAuthParts, "store">, { clock }: Basics): Route[] {
+  const { lookups, world, watch, pusher, byHand } = dns;
   const diagnose = createDoctor({ settings, routing, lookups, world, watch, pusher, byHand, tls, clock });
-  return { reports, routes: [...emailAuthRoutes({ zones, reports, resolveTxt: lookups.resolveTxt }), ...doctorRoutes({ zones, diagnose })] };
+  return [...emailAuthRoutes({ zones, reports, resolveTxt: lookups.resolveTxt }), ...doctorRoutes({ zones, diagnose })];
 }

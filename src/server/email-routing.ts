@@ -1,5 +1,5 @@
 import type { Settings } from "../kernel/settings.ts";
-import { createEmailRouting, createVerificationMail, type EmailRouting, type RecordVerifier, type Routed, type Transport } from "../mail/index.ts";
+import { createEmailRouting, createVerificationMail, type DmarcReporting, type EmailRouting, type RecordVerifier, type Routed, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { Platform } from "./platform.ts";
@@ -34,11 +34,13 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
 }
 
 /** Where a recipient's mail goes: by the rules of a routed domain, to the worker whose own address it is, or to the operator. */
-export async function routeOf(recipient: string, routing: Pick<EmailRouting, "resolve">, { scripts }: Pick<Platform, "scripts">, { workers, email }: Pick<Settings, "workers" | "email">): Promise<Routed> {
+export async function routeOf(recipient: string, routing: Pick<EmailRouting, "resolve">, { scripts }: Pick<Platform, "scripts">, { workers, email }: Pick<Settings, "workers" | "email">, reports?: Pick<DmarcReporting, "takes">): Promise<Routed> {
   const found = await routing.resolve(recipient);
   if (found.kind !== "none" || found.why !== "not our domain") return found;
   const [, domain = ""] = /^(?:postmaster|abuse)@(.+)$/i.exec(recipient) ?? [];
   // Bounces come in for it, so that it has a postmaster (RFC 5321 4.5.1).
   if (domain.toLowerCase() === email.forward_domain.toLowerCase()) return routing.resolve("postmaster");
+  // Nobody reads reports yet: they are taken, for whoever sends them was asked to.
+  if ((await reports?.takes(recipient)) === true) return { kind: "drop" };
   return mailRoute(recipient, workers.domain, scripts);
 }

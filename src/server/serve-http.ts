@@ -4,6 +4,7 @@ import { activityApi } from "./activity.ts";
 import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
 import type { Basics } from "./compose.ts";
+import { emailAuthApi } from "./email-auth.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
@@ -55,7 +56,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const api = createApi({
     routes: [
       ...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
-      ...rooms.emailAuth.routes,
+      ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports }, basics),
       ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
     ],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createCapture, createReceiver, createSendEmail, createSigner, createSpool, traceTo, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
+import { createCapture, createReceiver, createSendEmail, createSigner, createSpool, traceTo, type DmarcReporting, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import { composeActivity, type ServeActivity } from "./activity.ts";
@@ -26,6 +26,8 @@ export interface ServeMailParts {
   platform: Platform;
   workers: ServeWorkers;
   dns: ServeDns;
+  /** Whose mail needs no rule. */
+  reports: Pick<DmarcReporting, "takes">;
   metrics: Metrics;
   /** How people reach this server, once it listens. */
   baseUrl(): string;
@@ -44,7 +46,7 @@ export interface ServeMail {
 }
 
 /** Everything mail is made of, in the order in which one part needs the other. */
-export function composeServeMail({ store, secrets, settings, roles, platform, workers, dns, metrics, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
+export function composeServeMail({ store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
   const { clock, ids, log, lifecycle } = basics;
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
@@ -76,7 +78,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const authenticator = composeAuthenticator(settings, dns.lookups.resolve, basics);
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,
-    route: (recipient) => routeOf(recipient, routing, platform, settings),
+    route: (recipient) => routeOf(recipient, routing, platform, settings, reports),
     rules: { isVerified: async (address, account) => account === undefined || (await routing.addresses.stateOf(account, address)) === "verified" },
     transport, forwarding, returns, held, spool, trace, clock, ids, log,
     ...(authenticator && { authenticator }),

@@ -1,13 +1,14 @@
 import { createClientAddress } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import type { DmarcReporting } from "../mail/index.ts";
 import { checkTogether } from "./belongs-together.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { composeDkimRotation } from "./dkim-rotation.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
-import { composeEmailAuth, type EmailAuth } from "./email-auth.ts";
+import { composeDmarcReporting } from "./email-auth.ts";
 import { composeMtaSts, type MtaSts } from "./mta-sts.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
 import type { Role } from "./roles.ts";
@@ -22,7 +23,7 @@ export interface ServeRooms {
   certificates: ServeCertificates;
   dns: ServeDns;
   mtaSts: MtaSts;
-  emailAuth: EmailAuth;
+  reports: DmarcReporting;
   mail: ServeMail;
   metrics: Metrics;
 }
@@ -43,8 +44,8 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
   const mtaSts = composeMtaSts({ store, settings, zones: platform.zones, dns, roles }, basics);
   const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts }, basics);
-  const mail = composeServeMail({ store, secrets, settings, roles, platform, workers, dns, metrics, baseUrl }, basics);
-  const emailAuth = composeEmailAuth({ store, settings, zones: platform.zones, routing: mail.routing, dns, tls: certificates.tls }, basics);
+  const reports = composeDmarcReporting({ store, settings, zones: platform.zones, dns }, basics);
+  const mail = composeServeMail({ store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl }, basics);
   if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, dns }, basics);
-  return { platform, bindings, certificates, dns, mtaSts, emailAuth, mail, metrics };
+  return { platform, bindings, certificates, dns, mtaSts, reports, mail, metrics };
 }

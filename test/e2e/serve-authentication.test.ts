@@ -71,4 +71,10 @@ describe("senders of incoming mail", () => {
     await zone("victim.org", [{ type: "TXT", name: "@", content: "v=spf1 ip4:127.0.0.1 -all" }]);
     assert.match(await from("victim.org"), /^550 5\.7\./);
   });
+
+  test("a report about a zone that has asked for some is taken, and no other", async () => {
+    const { rua_prefix: prefix } = await api.ok("patch", `/zones/${routed}/email/auth/dmarc-reports`, { body: { enabled: true } });
+    const report = async (local: string) => (await sendMail(server, `${local}@forward.reelpost.internal`, { from: "ada@routed.example" })).code;
+    assert.deepEqual([await report(prefix), await report("0".repeat(32))], [250, 550]);
+  });
 });

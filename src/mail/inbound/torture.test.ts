@@ -184,11 +184,15 @@ test("a line of a message may be long, a command may not", async (t) => {
 });
 
 test("what is no command without its line end is none when the client hangs up", async (t) => {
-  const { port } = await listen(t, { checkRecipient: async () => void assert.fail("nobody asked for it") });
+  const asked: string[] = [];
+  const { port, listener } = await listen(t, { checkRecipient: async (rcpt) => void asked.push(rcpt) });
   const client = await greeted(port);
   await client.say("MAIL FROM:<a@b.example>\r\n");
-  client.socket.end("RCPT TO:<b@here.example>");
-  assert.equal(await client.rest(), "");
+  await client.say("RCPT TO:<whole@here.example>\r\n");
+  client.socket.end("RCPT TO:<half@here.example>");
+  await client.rest();
+  while (listener.connections > 0) await tick();
+  assert.deepEqual(asked, ["whole@here.example"]);
 });
 
 // ---- patience ends

@@ -301,7 +301,8 @@ test("a content filter refuses, puts off, or writes fields that nobody else can;
       },
     },
   });
-  const message = "Subject: x\r\nX-SPAM-Flag: NO\r\n folded\r\nTo: y\r\n\r\nbody\r\n";
+  // Large enough to be a file while it is judged.
+  const message = `Subject: x\r\nX-SPAM-Flag: NO\r\n folded\r\nTo: y\r\n\r\n${"body\r\n".repeat(60_000)}`;
   const answers: string[] = [];
   for (const from of ["spam@b.example", "grey@b.example", "tag@b.example", "broken@b.example", "fine@b.example"]) {
     const client = await upToData(port, { from });
@@ -310,7 +311,7 @@ test("a content filter refuses, puts off, or writes fields that nobody else can;
   }
   assert.deepEqual(answers, ["554 5.7.1", "451 4.7.1", "250 2.6.0", "250 2.6.0", "250 2.6.0"]);
   assert.deepEqual(refused, ["data 554", "data 451"]);
-  assert.match(taken[0]!.raw, /^X-Spam-Flag: YES\r\nReceived: [^]*\r\nSubject: x\r\nTo: y\r\n\r\nbody\r\n$/);
+  assert.match(taken[0]!.raw, /^X-Spam-Flag: YES\r\nReceived: [^]*\r\nSubject: x\r\nTo: y\r\n\r\n(?:body\r\n){60000}$/);
   assert.equal(withoutReceived(taken[1]!.raw), message);
   assert.deepEqual(await spoolFiles(), []);
 });

@@ -12,11 +12,13 @@ const optionsOf = (command: Command | undefined) => Object.entries({ ...command?
 const spellings = ([name, { short }]: [string, Option]) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
 
 function bash(commands: readonly Command[]): string {
+  const names = commands.map(({ name }) => name);
+  const following = new Map(groupsOf(names));
   const cases = commands.map((command) => {
     const flags = optionsOf(command).flatMap(spellings).join(" ");
     const values = optionsOf(command).flatMap((option) => valueCase(option));
     const [argument] = command.arguments ?? [];
-    const words = argument?.choices?.join(" ") ?? "";
+    const words = (argument?.choices ?? following.get(command.name) ?? []).join(" ");
     const files = argument?.complete === "directory" ? "-d" : argument?.complete === "file" ? "-f" : "";
     return `    "${command.name}")
       case "$prev" in
@@ -25,7 +27,6 @@ ${values.map((line) => `        ${line}`).join("\n")}
       if [[ "$cur" == -* ]]; then COMPREPLY=($(compgen -W "${flags}" -- "$cur"))
       else COMPREPLY=($(compgen ${files} -W "${words}" -- "$cur")); fi ;;`;
   });
-  const names = commands.map(({ name }) => name);
   return `# bash completion for reelpost
 _reelpost() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" command="" word i

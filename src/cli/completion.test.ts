@@ -34,6 +34,8 @@ test("bash offers commands, options, choices and files", async () => {
   assert.deepEqual(await offers("reelpost", "secret", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "bulk", "delete", "list", "put"].sort());
   assert.deepEqual(await offers("reelpost", "kv", "key", "put", "--tt"), ["--ttl"]);
   assert.deepEqual(await offers("reelpost", "kv", "na"), ["namespace"]);
+  assert.deepEqual(await offers("reelpost", "email", "log", ""), ["get"]);
+  assert.deepEqual(await offers("reelpost", "email", "log", "--fo"), ["--follow"]);
   assert.deepEqual(await offers("reelpost", "tail", "--status", "e"), ["error"]);
   assert.deepEqual(await offers("reelpost", "dev", "--smtp"), ["--smtp-port"]);
   assert.deepEqual(await offers("reelpost", "init", "--template", ""), ["blank", "forwarder", "inbox"]);

@@ -27,6 +27,8 @@ export const commandErrors = defineErrors("cli", {
   bindingWithoutId: { code: "E_BINDING_WITHOUT_ID", http: 400, message: 'The binding {binding} has no "{field}" in the configuration.', fix: "Create one with `{command}`, and write its id there." },
   zoneUnknown: { code: "E_ZONE_UNKNOWN", http: 404, message: "The account has no zone for {domain}.", fix: "`reelpost zone list` shows those there are, `reelpost zone create {domain}` adds it." },
   sendingUnknown: { code: "E_SENDING_UNKNOWN", http: 404, message: "No mail is sent from {domain}.", fix: "`reelpost email sending enable {domain}` lets it." },
+  messageUnknown: { code: "E_MESSAGE_UNKNOWN", http: 404, message: "None of the newest {count} entries of the log has an id that begins with {id}.", fix: "`reelpost email log --json` shows whole ids; those find older ones too." },
+  messageAmbiguous: { code: "E_MESSAGE_AMBIGUOUS", http: 400, message: "The ids of several messages begin with {id}.", fix: "Say more of it." },
   databaseUnknown: { code: "E_DATABASE_UNKNOWN", http: 404, message: "There is no D1 database {name}.", fix: "`reelpost d1 list` shows those there are, `reelpost d1 create {name}` makes it." },
   databaseUnbound: { code: "E_DATABASE_UNBOUND", http: 400, message: "The configuration has no D1 database {name}: where its migrations lie is not known.", fix: "Bind it under d1_databases." },
   databaseWorkFailed: { code: "E_DATABASE_WORK_FAILED", http: 500, message: "The server could not do it: {reason}", fix: "Correct the SQL, then try again." },

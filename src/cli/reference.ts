@@ -8,6 +8,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["On this machine", ["init", "dev", "types", "serve"]],
   ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "delete", "secret"]],
   ["Storage", ["kv", "r2", "d1"]],
+  ["Domains and mail", ["zone", "email", "doctor"]],
   ["Servers and tokens", ["login", "logout", "whoami", "token"]],
 ];
 

@@ -14,6 +14,13 @@ import { deploy } from "./commands/deploy.ts";
 import { deploymentsList } from "./commands/deployments/list.ts";
 import { deploymentsStatus } from "./commands/deployments/status.ts";
 import { dev } from "./commands/dev.ts";
+import { doctor } from "./commands/doctor.ts";
+import { emailLog } from "./commands/email/log.ts";
+import { emailLogGet } from "./commands/email/log-get.ts";
+import { emailQueueCancel } from "./commands/email/queue-cancel.ts";
+import { emailQueueGet } from "./commands/email/queue-get.ts";
+import { emailQueueList } from "./commands/email/queue-list.ts";
+import { emailQueueResend } from "./commands/email/queue-resend.ts";
 import { emailRoutingAddressesCreate } from "./commands/email/routing-addresses-create.ts";
 import { emailRoutingAddressesDelete } from "./commands/email/routing-addresses-delete.ts";
 import { emailRoutingAddressesGet } from "./commands/email/routing-addresses-get.ts";
@@ -91,10 +98,11 @@ const sending: readonly Command[] = [
   emailSendingList, emailSendingSettings, emailSendingEnable, emailSendingDisable, emailSendingDnsGet,
   emailSendingSend, emailSendingSendRaw, emailSendingSuppressionsList, emailSendingSuppressionsCreate, emailSendingSuppressionsDelete,
 ];
+const messages: readonly Command[] = [emailLog, emailLogGet, emailQueueList, emailQueueGet, emailQueueResend, emailQueueCancel];
 const identity: readonly Command[] = [login, logout, whoami, tokenCreate, tokenList, tokenRevoke];
 
 /** Every command, in the order help lists them. Parsing, help and completion are made from this list. */
-export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...sending, ...identity, createCompletion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...sending, ...messages, doctor, ...identity, createCompletion(() => COMMANDS)];
 
 /** What the first words of longer names are about. */
 export const GROUPS: Readonly<Record<string, string>> = {

@@ -1,0 +1,65 @@
+import { connect } from "../../api/connect.ts";
+import { defineCommand, type Surroundings } from "../../command.ts";
+import { LOG_TITLES, logRow, logTable, type LogEntry } from "../../email/log.ts";
+import { followLog } from "../../email/log-follow.ts";
+import { logOptions, logQuery, readLog } from "../../email/log-query.ts";
+import { connectZone } from "../../email/zone.ts";
+import { onInterrupt } from "../../interrupt.ts";
+import { painter, printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+import { oneLine } from "../../../kernel/text.ts";
+
+/** What one look shows while the log is followed. */
+const FOLLOWED = 200;
+const COLUMNS = [19, 24, 24, 28, 14, 12, 0];
+
+export const emailLog = defineCommand({
+  name: "email log",
+  summary: "show what became of messages, the newest first",
+  description: `A message stands there once for each recipient. \`reelpost email log get <message>\` tells its story.
+
+With --follow the newest come last, and what comes later follows until Ctrl-C; a message is told again when something else has become of it. With --follow --json every one is a JSON object on a line.`,
+  options: {
+    zone: { type: "string", placeholder: "domain", summary: "only mail of this domain's zone", defaultText: "all of the account" },
+    ...logOptions,
+    limit: { type: "number", placeholder: "number", min: 1, max: 10_000, summary: "at most this many", defaultText: "50" },
+    follow: { type: "boolean", summary: "go on with what comes" },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost email log --zone example.com", "who wrote to whom, and what became of it"],
+    ["reelpost email log --status deliveryFailed --since 7d", "what did not arrive this week"],
+    ["reelpost email log --search invoice --follow", "as they come"],
+  ],
+  async run({ zone, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
+    const server = { url, token, account };
+    const { api, path } = zone === undefined ? await ofAccount() : await connectZone(zone, { ...server, "zone-id": undefined }, surroundings);
+    const query = logQuery(filter, surroundings.clock.now());
+    if (follow === true) return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), surroundings);
+    const entries = await readLog(api, path, query, limit);
+    printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));
+    return 0;
+
+    async function ofAccount() {
+      const { api: ofIt, base } = await connect(server, surroundings);
+      return { api: ofIt, path: base };
+    }
+  },
+});
+
+async function followed(read: () => Promise<LogEntry[]>, first: number, { json, stdout, stderr }: Surroundings): Promise<number> {
+  const line = (cells: readonly string[]) => cells.map((cell, column) => oneLine(cell).padEnd(COLUMNS[column]!)).join("  ").trimEnd();
+  const interrupt = onInterrupt();
+  if (!json) stdout.line(painter(stdout)("dim", line(LOG_TITLES)));
+  try {
+    await followLog({
+      read, first,
+      print: (entries) => entries.forEach((entry) => stdout.line(json ? JSON.stringify(entry) : line(logRow(entry)))),
+      onGap: () => stderr.line(`more than ${FOLLOWED} came at once: those before the next line are not shown`),
+      signal: interrupt.signal,
+    });
+    return 0;
+  } finally {
+    interrupt.release();
+  }
+}

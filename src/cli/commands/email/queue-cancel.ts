@@ -1,0 +1,23 @@
+import { connect } from "../../api/connect.ts";
+import { at } from "../../api/paths.ts";
+import { confirm } from "../../ask.ts";
+import { defineCommand } from "../../command.ts";
+import { messageLines, type WholeMessage } from "../../email/queue.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions, yesOption } from "../../shared-options.ts";
+
+export const emailQueueCancel = defineCommand({
+  name: "email queue cancel",
+  summary: "give up a message for all who have not got it",
+  description: "What is being handed over at this moment goes on. The sender is told as of any message that cannot be delivered.",
+  arguments: [{ name: "id", summary: "of the message", required: true }],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` takes it up again"]],
+  async run({ yes, ...values }, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    await confirm(`Give up the message ${id!}?`, yes, surroundings);
+    const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
+    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    return 0;
+  },
+});

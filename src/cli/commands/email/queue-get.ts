@@ -1,0 +1,20 @@
+import { connect } from "../../api/connect.ts";
+import { at } from "../../api/paths.ts";
+import { defineCommand } from "../../command.ts";
+import { messageLines, type WholeMessage } from "../../email/queue.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+
+export const emailQueueGet = defineCommand({
+  name: "email queue get",
+  summary: "show a message on its way out, and what each next server said",
+  arguments: [{ name: "id", summary: "of the message", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email queue get 91ab…", "the list shows the ids"]],
+  async run(values, [id], surroundings) {
+    const { api, base } = await connect(values, surroundings);
+    const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);
+    printResult(surroundings, message, (paint) => messageLines(message, paint));
+    return 0;
+  },
+});

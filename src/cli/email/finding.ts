@@ -1,0 +1,26 @@
+import { oneLine } from "../../kernel/text.ts";
+import { plural, type Paint } from "../print.ts";
+
+/** What the server's doctor looked at. */
+export interface Finding {
+  check: string;
+  status: "ok" | "warning" | "error";
+  found?: string;
+  expected?: string;
+  fix?: string;
+}
+
+const COLOURS = { ok: "green", warning: "yellow", error: "red" } as const;
+const WIDTH = "warning".length;
+
+/** What is well on a line each; what is not, with what was expected and what to do. The sum comes last. */
+export function findingLines(findings: readonly Finding[], paint: Paint): string[] {
+  const below = (name: string, text: string | undefined) => (text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(text, 1000)}`]);
+  const lines = findings.flatMap(({ check, status, found, expected, fix }) => [
+    `${paint(COLOURS[status], status.padEnd(WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(found, 300)}`}`,
+    ...(status === "ok" ? [] : [...below("expected", expected), ...below("fix", fix)]),
+  ]);
+  const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
+  const [errors, warnings] = [count("error"), count("warning")];
+  return [...lines, "", errors + warnings === 0 ? paint("green", "All is well.") : `${plural(errors, "error")}, ${plural(warnings, "warning")}, ${count("ok")} well`];
+}

@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LogEntry } from "./log.ts";
+
+export interface FollowOptions {
+  /** The newest entries, newest first; always at most the same number of them. */
+  read: () => Promise<LogEntry[]>;
+  /** Of the first look only so many are printed. */
+  first: number;
+  /** Oldest first. */
+  print: (entries: readonly LogEntry[]) => void;
+  /** More has come between two looks than one shows. */
+  onGap: () => void;
+  signal: AbortSignal;
+  /** Between two looks. Rejects when the signal comes; for tests. */
+  pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+const EVERY_MS = 2000;
+
+/** Prints entries as they come, and again when something else has become of them, until the signal. */
+export async function followLog({ read, first, print, onGap, signal, pause = (ms, ended) => sleep(ms, undefined, { signal: ended }) }: FollowOptions): Promise<void> {
+  let told: Map<string, string> | undefined;
+  while (!signal.aborted) {
+    const entries = await read();
+    const fresh = told === undefined ? entries.slice(0, first) : entries.filter(({ id, status }) => told!.get(id) !== status);
+    if (told !== undefined && told.size > 0 && entries.length > 0 && entries.every(({ id }) => !told!.has(id))) onGap();
+    if (fresh.length > 0) print(fresh.toReversed());
+    told = new Map(entries.map(({ id, status }) => [id, status]));
+    await pause(EVERY_MS, signal).catch((err: unknown) => {
+      if (!signal.aborted) throw err;
+    });
+  }
+}

@@ -1,0 +1,63 @@
+import { cursorPagesOf } from "../api/lists.ts";
+import type { Api, ApiRequest } from "../api/client.ts";
+import { at } from "../api/paths.ts";
+import type { Options } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import type { LogEntry, LogStory } from "./log.ts";
+
+export const logOptions = {
+  status: { type: "string", placeholder: "status", choices: ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error"], summary: "only what became this" },
+  kind: { type: "string", placeholder: "kind", choices: ["routing", "sending"], summary: "only mail that came in, or that was sent" },
+  from: { type: "string", placeholder: "address", summary: "only of this envelope sender" },
+  to: { type: "string", placeholder: "address", summary: "only for this recipient" },
+  search: { type: "string", placeholder: "text", summary: "part of an address, of the subject or of the Message-ID" },
+  since: { type: "string", placeholder: "time", summary: "not before, like 2h, 7d or 2026-11-20T12:00:00Z" },
+  until: { type: "string", placeholder: "time", summary: "only before" },
+} as const satisfies Options;
+
+export interface LogValues {
+  status: string | undefined;
+  kind: string | undefined;
+  from: string | undefined;
+  to: string | undefined;
+  search: string | undefined;
+  since: string | undefined;
+  until: string | undefined;
+}
+
+export const logQuery = ({ status, kind, from, to, search, since, until }: LogValues, now: number): NonNullable<ApiRequest["query"]> => ({
+  status, kind, from, to, search, ...(since !== undefined && { since: readMoment("--since", since, now) }), ...(until !== undefined && { until: readMoment("--until", until, now) }),
+});
+
+const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** How long ago, or a time by RFC 3339 (a date alone is its beginning in UTC), as the API takes it. */
+export function readMoment(option: string, text: string, now: number): string {
+  const ago = /^(\d{1,6})([smhd])$/.exec(text);
+  const time = ago === null ? (/^\d{4}-\d\d-\d\d([T ].+)?$/.test(text) ? Date.parse(text.replace(" ", "T")) : NaN) : now - Number(ago[1]) * UNITS[ago[2]!]!;
+  if (Number.isNaN(time)) throw commandErrors.badContent({ what: `${option} ${text}`, reason: "this is no time", fix: "Say how long ago, like 30m, 2h or 7d, or when, like 2026-11-20T12:00:00Z" });
+  return new Date(time).toISOString();
+}
+
+/** The newest entries, at most `limit`. `path`: of an account or a zone. */
+export async function readLog(api: Api, path: string, query: NonNullable<ApiRequest["query"]>, limit: number): Promise<LogEntry[]> {
+  const entries: LogEntry[] = [];
+  for await (const entry of cursorPagesOf<LogEntry>(api, `${path}/email/activity`, { query: { ...query, per_page: Math.min(limit, 1000) } })) {
+    if (entries.push(entry) === limit) break;
+  }
+  return entries;
+}
+
+/** Entries that a short id is looked for in. */
+const LOOKED_AT = 10_000;
+
+/** What is told of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */
+export async function readStories(api: Api, path: string, id: string): Promise<LogStory[]> {
+  const story = (whole: string) => api.result<LogStory>("GET", `${path}/email/activity${at`/${whole}`}`);
+  if (!/^[0-9a-f]{6,31}$/.test(id)) return [await story(id)];
+  const found = (await readLog(api, path, {}, LOOKED_AT)).filter((entry) => entry.id.startsWith(id));
+  if (found.length === 0) throw commandErrors.messageUnknown({ id, count: LOOKED_AT });
+  const [first] = found;
+  if (found.some(({ session_id: session }) => session !== first!.session_id)) throw commandErrors.messageAmbiguous({ id });
+  return Promise.all(found.slice(0, 100).reverse().map((entry) => story(entry.id)));
+}

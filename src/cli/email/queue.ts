@@ -1,0 +1,47 @@
+import { oneLine } from "../../kernel/text.ts";
+import { facts, moment, table, type Paint } from "../print.ts";
+import { saidOf, timeOf } from "./log.ts";
+
+/** Where a recipient of a message on its way out stands. */
+export interface QueuedRecipient {
+  to: string;
+  state: string;
+  attempts: number;
+  next_attempt: string | null;
+  host: string | null;
+  code: number | null;
+  enhanced_code: string | null;
+  response: string | null;
+  finished: string | null;
+}
+
+export interface QueuedMessage {
+  id: string;
+  cause: string;
+  from: string;
+  message_id: string;
+  worker: string | null;
+  size: number;
+  can_resend: boolean;
+  created: string;
+}
+
+export type QueuedItem = QueuedMessage & QueuedRecipient;
+export type WholeMessage = QueuedMessage & { finished: string | null; recipients: QueuedRecipient[] };
+
+export const QUEUE_STATES = ["queued", "delivering", "deferred", "delivered", "failed", "expired"] as const;
+
+export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[] =>
+  table(["id", "made (UTC)", "from", "to", "state", "tries", "next try (UTC)", "the next server said"], items.map((one) => [one.id, timeOf(one.created), senderOf(one), one.to, one.state, one.attempts, nextOf(one), saidOf(one)]), paint);
+
+export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
+  ...facts([
+    ["id", message.id], ["made", moment(message.created)], ["done", message.finished === null ? undefined : moment(message.finished)], ["cause", message.worker === null ? message.cause : `${message.cause}, by ${oneLine(message.worker)}`],
+    ["from", oneLine(senderOf(message))], ["message-id", oneLine(message.message_id)], ["size", `${message.size} bytes`], ["can be resent", message.can_resend ? "yes" : "no, its content is not kept any more"],
+  ], paint),
+  "",
+  ...table(["to", "state", "tries", "next try (UTC)", "server", "which said"], message.recipients.map((one) => [one.to, one.state, one.attempts, nextOf(one), one.host, saidOf(one)]), paint),
+];
+
+const senderOf = ({ from }: { from: string }) => (from === "" ? "<>" : from);
+const nextOf = ({ state, next_attempt: next }: QueuedRecipient) => (next === null || state === "delivering" ? "" : timeOf(next));

@@ -1,0 +1,73 @@
+import type { Arm, Bench } from "./harness/bench.ts";
+import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
+import { routeAll, startOurs } from "./smtp-accept/ours.ts";
+import { startPostfix } from "./smtp-accept/postfix.ts";
+import { startSink, type Sink } from "./smtp-accept/sink.ts";
+import { sendAll } from "./smtp-accept/source.ts";
+
+const DOMAIN = "bench.example";
+const MESSAGES = 1000;
+const SESSIONS = 20;
+const SIZE = 10_000;
+
+/**
+ * Messages of 10 KB that are accepted in a second, from `smtp-source -s 20 -m 1000 -l 10000`: by `reelpost serve`, where a catch-all rule
+ * forwards them, and by Postfix with Debian's defaults. Both pass everything on to a sink of their own, and a sample counts only when all of
+ * it has arrived there. Reelpost signs what it forwards and keeps the log of messages; neither judges senders.
+ */
+const bench: Bench = {
+  name: "smtp-accept",
+  async setup(kit) {
+    const [oursSink, postfixSink] = [await startSink(kit), await startSink(kit)];
+    const ours = await startOurs(kit, { sinkPort: oursSink.port, env: { REELPOST_AUTHENTICATION_ENABLED: "false" } });
+    await routeAll(ours, DOMAIN, "somebody@sink.example");
+    const postfix = await startPostfix(kit, { domain: DOMAIN, sinkPort: postfixSink.port });
+    const sides = { reelpost: { port: ours.smtpPort, pid: ours.pid, sink: oursSink }, postfix: { port: postfix.port, pid: postfix.pid, sink: postfixSink } };
+    return {
+      peers: { postfix: postfix.version },
+      arms: Object.entries(sides).flatMap(([who, side]) => [rateArm(who, side, false), rateArm(who, side, true), cpuArm(who, side)]),
+      figures: (of) => ({
+        ratio_vs_postfix: of("reelpost") / of("postfix"),
+        cpu_ms_per_message: of("reelpost CPU"),
+        // For the reader: the same where each session keeps its connection, and what the figures are made of.
+        keep_alive_ratio_vs_postfix: of("reelpost keep-alive") / of("postfix keep-alive"),
+        cpu_ratio_vs_postfix: of("postfix CPU") / of("reelpost CPU"),
+        postfix_cpu_ms_per_message: of("postfix CPU"),
+        accepted_per_second: of("reelpost"),
+        postfix_accepted_per_second: of("postfix"),
+      }),
+    };
+  },
+};
+export default bench;
+
+interface Side {
+  port: number;
+  pid: number;
+  sink: Sink;
+}
+
+/** Sends, and waits until everything has arrived. Milliseconds until the last was accepted. */
+async function run({ port, sink }: Side, keepAlive: boolean): Promise<number> {
+  const before = sink.count;
+  const ms = await sendAll({ port, from: "somebody@sender.example", to: `info@${DOMAIN}`, messages: MESSAGES, sessions: SESSIONS, content: { size: SIZE }, keepAlive });
+  await sink.taken(before, MESSAGES);
+  return ms;
+}
+
+const rateArm = (who: string, side: Side, keepAlive: boolean): Arm => ({
+  name: keepAlive ? `${who} keep-alive` : who,
+  unit: "msg/s",
+  sample: async () => (MESSAGES / (await run(side, keepAlive))) * 1000,
+});
+
+/** From the first connection to the last delivery, all processes: what else the machine does does not count. */
+const cpuArm = (who: string, side: Side): Arm => ({
+  name: `${who} CPU`,
+  unit: "ms/message",
+  async sample() {
+    const before = cpuSecondsOfTree(side.pid);
+    await run(side, false);
+    return ((cpuSecondsOfTree(side.pid) - before) / MESSAGES) * 1000;
+  },
+});

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import type { Kit } from "../harness/bench.ts";
+import { freePort, untilOpen } from "./ports.ts";
+
+export interface Sink {
+  port: number;
+  /** Resolves when it has taken `more` messages since `from`; rejects when nothing comes for 20 seconds. */
+  taken(from: number, more: number): Promise<void>;
+  /** Messages so far. */
+  readonly count: number;
+}
+
+/** Postfix's smtp-sink: takes all mail, counts it and throws it away, and costs next to nothing. */
+export async function startSink(kit: Kit): Promise<Sink> {
+  const port = await freePort();
+  const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
+  const child = spawn("smtp-sink", [...user, "-c", `127.0.0.1:${port}`, "1000"], { stdio: ["ignore", "pipe", "ignore"] });
+  const ended = new Promise<void>((resolve) => void child.once("exit", () => resolve()).once("error", () => resolve()));
+  kit.onStop(async () => {
+    child.kill();
+    await ended;
+  });
+  let count = 0;
+  // "sess=3 quit=3 mesg=12\r", again and again.
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (count = Math.max(count, ...[...text.matchAll(/mesg=(\d+)\s/g)].map((found) => Number(found[1])))));
+  await untilOpen(port, ended);
+  return {
+    port,
+    get count() {
+      return count;
+    },
+    async taken(from, more) {
+      let last = { count: -1, at: 0 };
+      for (;;) {
+        if (count >= from + more) return;
+        if (count !== last.count) last = { count, at: performance.now() };
+        if (performance.now() - last.at > 20_000) throw new Error(`of ${more} messages only ${count - from} have arrived`);
+        await new Promise((resolve) => void setTimeout(resolve, 5));
+      }
+    },
+  };
+}

@@ -23,7 +23,7 @@ async function overDns(t: TestContext, answer: Resolver, aliasOf: (name: string)
       return code === "ETIMEOUT" ? undefined : { rcode: code === "ENOTFOUND" ? "NXDOMAIN" : "NOERROR" };
     }
   });
-  const lookups = createLookups({ servers: [{ host: "127.0.0.1", port: server.port }], clock: systemClock, log: silentLog, attemptMs: 100 });
+  const lookups = createLookups({ servers: [{ host: "127.0.0.1", port: server.port }], clock: systemClock, log: silentLog, attemptMs: 300 });
   t.after(() => lookups.close());
   return boundedResolver((name, type) => lookups.resolve(name, type), systemClock, DEFAULT_LOOKUP_LIMITS);
 }

@@ -9,7 +9,7 @@ import { readEndpoint } from "./upstream.ts";
 
 async function lookups(t: TestContext, servers: Script[], options: Partial<LookupsOptions> = {}) {
   const started = await Promise.all(servers.map((script) => startScriptedServer(t, script)));
-  const made = createLookups({ servers: started.map(({ port }) => ({ host: "127.0.0.1", port })), clock: systemClock, log: silentLog, attemptMs: 150, totalMs: 1000, ...options });
+  const made = createLookups({ servers: started.map(({ port }) => ({ host: "127.0.0.1", port })), clock: systemClock, log: silentLog, attemptMs: 300, ...options });
   t.after(() => made.close());
   return Object.assign(made, { servers: started });
 }

@@ -1,5 +1,6 @@
 import { oneLine } from "../../kernel/text.ts";
 import { plural, type Paint } from "../print.ts";
+import { short } from "./log.ts";
 
 /** What the server's doctor looked at. */
 export interface Finding {
@@ -15,9 +16,9 @@ const WIDTH = "warning".length;
 
 /** What is well on a line each; what is not, with what was expected and what to do. The sum comes last. */
 export function findingLines(findings: readonly Finding[], paint: Paint): string[] {
-  const below = (name: string, text: string | undefined) => (text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(text, 1000)}`]);
+  const below = (name: string, text: string | undefined) => (text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`]);
   const lines = findings.flatMap(({ check, status, found, expected, fix }) => [
-    `${paint(COLOURS[status], status.padEnd(WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(found, 300)}`}`,
+    `${paint(COLOURS[status], status.padEnd(WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(short(found, status === "ok" ? 100 : 400))}`}`,
     ...(status === "ok" ? [] : [...below("expected", expected), ...below("fix", fix)]),
   ]);
   const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;

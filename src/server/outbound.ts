@@ -44,6 +44,8 @@ export interface ServeOutbound {
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const GRACE_MS = 10_000;
+/** Of a process that is gone for good its messages are free again after this. */
+const LEASE_MS = 20_000;
 
 /** Mail on its way out, as the settings of `outbound` have it. Throws UserError for smart hosts that cannot be read. */
 export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, lifecycle }: Basics): ServeOutbound {
@@ -76,7 +78,7 @@ export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, li
       parts.trace(event);
     },
     onFailed: parts.onFailed,
-    limits: { perDestination: settled.per_destination === DEFAULT_PER_DESTINATION ? undefined : settled.per_destination, perMinute: settled.per_minute === 0 ? undefined : settled.per_minute, backoffMs: settled.retry_minutes.map((minutes) => minutes * MINUTE), lifetimeMs: settled.days * DAY, ...limits },
+    limits: { perDestination: settled.per_destination === DEFAULT_PER_DESTINATION ? undefined : settled.per_destination, perMinute: settled.per_minute === 0 ? undefined : settled.per_minute, backoffMs: settled.retry_minutes.map((minutes) => minutes * MINUTE), lifetimeMs: settled.days * DAY, leaseMs: LEASE_MS, ...limits },
   });
   meters.watch({ waiting: service.waiting, paused: () => service.paused().length });
   lifecycle.onStop("outbound mail", async () => {

@@ -36,11 +36,17 @@ export async function runServe({ json, print, warn, exit = process.exit, ...opti
 }
 
 /** What a program that starts this one waits for. */
-const readyEvent = ({ url, https, api, smtp, dns, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
-  event: "ready", version, url, ...(https !== undefined && { https }), ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(dns !== undefined && { dns }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
+const readyEvent = ({ url, https, api, smtp, submission, dns, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
+  event: "ready", version, url, ...(https !== undefined && { https }), ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(submission !== undefined && { submission }), ...(dns !== undefined && { dns }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
 });
 
-function banner({ url, https, api, smtp, dns, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
+const DELIVERS = {
+  files: "mail that leaves becomes files in mail/; outbound.deliver changes that",
+  mx: "mail that leaves goes to the servers of its domain",
+  smart_host: "mail that leaves goes to the smart host",
+};
+
+function banner({ url, https, api, smtp, submission, dns, delivers, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
   const rows: [string, string | undefined][] = [
     ["API", api],
     ["API docs", api && `${api}/docs`],
@@ -48,6 +54,8 @@ function banner({ url, https, api, smtp, dns, dataDir, account, workersUrl, work
     ["", workersUrl && `${url}/workers/<worker>/`],
     ["HTTPS", https],
     ["SMTP", smtp && `${smtp.host}:${smtp.port}  for ${workersMail}`],
+    ["", submission && `${submission.host}:${submission.port}  to send: TLS, user api_token, an API token as password`],
+    ["", smtp && DELIVERS[delivers]],
     ["DNS", dns && `${dns.host}:${dns.port}  UDP and TCP`],
     ["Health", `${url}/healthz  /readyz  /metrics`],
     ["Data", dataDir],

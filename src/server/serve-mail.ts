@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createCapture, createReceiver, createSendEmail, createSigner, createSpool, traceTo, type DmarcReporting, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
+import { createCapture, createReceiver, createSigner, createSpool, traceTo, type DmarcReporting, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import { composeActivity, type ServeActivity } from "./activity.ts";
@@ -16,6 +16,7 @@ import { createOwnMail } from "./own-mail.ts";
 import type { Platform } from "./platform.ts";
 import { composeReturns } from "./returns.ts";
 import type { Role } from "./roles.ts";
+import { composeSending, composeSuppressions, type ServeSending } from "./sending.ts";
 import type { ServeWorkers } from "./serve-workers.ts";
 
 export interface ServeMailParts {
@@ -39,6 +40,7 @@ export interface ServeMail {
   spool: Spool;
   outbound: ServeOutbound;
   activity: ServeActivity;
+  sending: ServeSending;
   /** Where mail comes in, once it does. */
   listening(at: { host: string; port: number }): void;
   /** Works off what waits, in the processes whose role that is. */
@@ -69,11 +71,13 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const ownMail = createOwnMail({ transport: outbound.relayThenQueue, spool, signer, service: () => late.service! });
   const routing = (late.routing = composeEmailRouting({ store, platform, secrets, settings, transport: ownMail, baseUrl, verifier: dns.watch }, basics));
   const service = (late.service = composeServiceKeys(settings, routing));
-  const { returns, start: lookAfterReturns } = composeReturns({ store, secrets, settings, queue: outbound.queue, srs, signer, service, trace }, basics);
+  const suppressions = composeSuppressions(store, basics);
+  const { returns, start: lookAfterReturns } = composeReturns({ store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, trace }, basics);
   late.returns = returns;
   const transport = settings.outbound.forward === "queue" ? outbound.relayThenQueue : outbound.relay;
   const { forwarding, held } = composeForwarding({ store, settings, secrets, routing, service, srs, signer, spool, transport, returns, trace }, basics);
-  workers.sendMailWith(createSendEmail({ transport: outbound.relayThenQueue, spool, trace, clock, ids }));
+  const sending = composeSending({ store, settings, zones: platform.zones, routing, suppressions, outbound, returns, signer, spool, trace, verifier: dns.watch, keep: activity.keep }, basics);
+  workers.sendMailWith(sending.binding);
 
   const authenticator = composeAuthenticator(settings, dns.lookups.resolve, basics);
   const receiver = createReceiver({
@@ -85,7 +89,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   });
 
   return {
-    routing, receiver, spool, outbound, activity,
+    routing, receiver, spool, outbound, activity, sending,
     listening(at) {
       late.smtp = at;
     },

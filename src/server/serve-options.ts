@@ -36,7 +36,11 @@ export interface ServeServer {
   /** What clients take as base URL; absent without the role. */
   readonly api: string | undefined;
   readonly smtp: { host: string; port: number } | undefined;
+  /** For mail to send; TLS from the first octet. */
+  readonly submission: { host: string; port: number } | undefined;
   readonly dns: { host: string; port: number } | undefined;
+  /** Where mail goes that leaves: the setting outbound.deliver. */
+  readonly delivers: "files" | "mx" | "smart_host";
   readonly dataDir: string;
   readonly roles: string[];
   /** The oldest account, and where its workers are: `http://<worker>.main.localhost:8787`. */

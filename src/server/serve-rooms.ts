@@ -15,6 +15,7 @@ import type { Role } from "./roles.ts";
 import { composeServeMail, type ServeMail } from "./serve-mail.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { composeServeWorkers } from "./serve-workers.ts";
+import { composeSmtp, type ServeSmtp } from "./smtp.ts";
 
 /** Everything a platform process is made of, but for its listeners. */
 export interface ServeRooms {
@@ -25,8 +26,12 @@ export interface ServeRooms {
   mtaSts: MtaSts;
   reports: DmarcReporting;
   mail: ServeMail;
+  smtp: ServeSmtp;
   metrics: Metrics;
 }
+
+/** How long what is under way may take once the server is told to stop. */
+export const GRACE_MS = 30_000;
 
 export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, baseUrl: () => string, limits: ServeOptions["limits"], basics: Basics): Promise<ServeRooms> {
   const { data_dir: dataDir, database } = settings;
@@ -46,6 +51,9 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts }, basics);
   const reports = composeDmarcReporting({ store, settings, zones: platform.zones, dns }, basics);
   const mail = composeServeMail({ store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl }, basics);
-  if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, dns }, basics);
-  return { platform, bindings, certificates, dns, mtaSts, reports, mail, metrics };
+  if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, sending: mail.sending.publisher, dns }, basics);
+  const { receiver, spool, sending: { sending }, activity } = mail;
+  const { accounts, zones } = platform;
+  const smtp = composeSmtp({ settings, receiver, spool, tls: certificates.tls, lookups: dns.lookups, metrics, accounts, zones, sending, onRefused: activity.refused, graceMs: limits?.graceMs ?? GRACE_MS }, basics);
+  return { platform, bindings, certificates, dns, mtaSts, reports, mail, smtp, metrics };
 }

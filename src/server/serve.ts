@@ -1,7 +1,6 @@
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, randomIds, systemClock } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
-import { createSmtpListener } from "../mail/index.ts";
 import type { Basics } from "./compose.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
@@ -9,9 +8,7 @@ import { refuseUnprepared } from "./open-to-others.ts";
 import { parseRoles, refuseApart } from "./roles.ts";
 import { createServeHttp, createUrls } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
-import { openRooms } from "./serve-rooms.ts";
-
-const GRACE_MS = 30_000;
+import { GRACE_MS, openRooms } from "./serve-rooms.ts";
 
 /**
  * Starts the platform and resolves when it takes requests. Rejects with UserError for settings that cannot be used, a port or a data directory
@@ -35,7 +32,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const rooms = await openRooms(settings, roles, urls.base, limits, basics);
     const { accounts, scripts, defaultAccount } = rooms.platform;
 
-    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host] : []), ...(roles.has("dns") ? [settings.dns.host] : [])];
+    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host, ...(settings.submission.enabled ? [settings.submission.host] : [])] : []), ...(roles.has("dns") ? [settings.dns.host] : [])];
     refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
     const made = token === "" ? first?.token : undefined;
@@ -51,6 +48,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     urls.listening = url;
     const https = settings.tls.https ? (await http.listen({ host: httpAt.host, port: settings.tls.https_port, ...fdOf("https") }, rooms.certificates.tls)).url : undefined;
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
+    const submission = roles.has("smtp") ? await listenForSubmission() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
 
     rooms.mail.start();
@@ -62,7 +60,9 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       https,
       api: roles.has("api") ? urls.api() : undefined,
       smtp,
+      submission,
       dns,
+      delivers: settings.outbound.deliver,
       dataDir,
       roles: [...roles],
       account: account && { id: account.id, name: account.name },
@@ -81,11 +81,18 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     }
 
     async function listenForMail() {
-      const { receiver, spool, listening, activity } = rooms.mail;
-      const listener = await createSmtpListener({ ...smtpAt, ...fdOf("smtp"), receive: receiver.receive, onRefused: activity.refused, spool, clock, ids, log, limits: { messageBytes: spool.maxBytes, closeMs: graceMs } });
-      listeners.push(listener);
-      listening(listener);
-      return { host: listener.host, port: listener.port };
+      const { host, port, close } = await rooms.smtp.listen(fdOf("smtp").fd);
+      listeners.push({ close });
+      rooms.mail.listening({ host, port });
+      return { host, port };
+    }
+
+    async function listenForSubmission() {
+      const listener = await rooms.smtp.listenForSubmission(fdOf("submission").fd);
+      if (listener === undefined) return undefined;
+      const { host, port, close } = listener;
+      listeners.push({ close });
+      return { host, port };
     }
   } catch (err) {
     await lifecycle.stop();

@@ -43,9 +43,11 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
   return async (mail, { budgetMs, signal }) => {
     if (busy >= atOnce) return mail.to.map((rcpt) => ({ rcpt, outcome: "temporary", reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later") }));
     busy++;
+    // AbortSignal.timeout() would go off for every message, long after most of them are through.
+    const budget = new AbortController();
+    const timer = setTimeout(() => budget.abort(new Error(`not through within ${budgetMs} ms`)), budgetMs);
     try {
-      const budget = AbortSignal.timeout(budgetMs);
-      const results = await relay(mail, signal ? AbortSignal.any([signal, budget]) : budget);
+      const results = await relay(mail, signal ? AbortSignal.any([signal, budget.signal]) : budget.signal);
       for (const { rcpt, outcome, reply: said, host, tls } of results) {
         const step = outcome === "delivered" ? "delivered" : outcome === "permanent" ? "bounced" : "deferred";
         trace({
@@ -59,6 +61,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       const said = replyOf(refusalOf(err));
       return mail.to.map((rcpt) => ({ rcpt, outcome: said.code < 500 ? "temporary" : "permanent", reply: said }));
     } finally {
+      clearTimeout(timer);
       busy--;
     }
   };

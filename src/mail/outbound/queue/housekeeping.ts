@@ -3,7 +3,7 @@ import { dayOf, type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import type { QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
-import type { Settle } from "./settle.ts";
+import { TELLING_MS, type Settle } from "./settle.ts";
 
 export interface HousekeepingParts {
   table: ClaimsTable;
@@ -29,7 +29,7 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
     { everyMs: MINUTE, next: 0, run: expire },
-    { everyMs: MINUTE, next: 0, run: tellAgain },
+    { everyMs: TELLING_MS / 2, next: 0, run: tellAgain },
     { everyMs: MINUTE, next: 0, run: dropBodies },
     { everyMs: HOUR, next: 0, run: noteFinished },
     { everyMs: HOUR, next: 0, run: async () => void (await untilFewer(() => queue.forget(clock.now() - rowsMs))) },
@@ -45,7 +45,7 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
   }
 
   async function tellAgain() {
-    await eachMessage(await table.untold(clock.now(), clock.now() + 5 * MINUTE), settle.tell);
+    await eachMessage(await table.untold(clock.now(), clock.now() + 2 * TELLING_MS), settle.tell);
   }
 
   async function eachMessage(rows: RecipientRow[], work: (message: Parameters<Settle["tell"]>[0], rows: RecipientRow[]) => Promise<void>) {

@@ -43,7 +43,7 @@ export interface SettleParts {
 }
 
 /** How long whoever tells of a failure has for it before somebody else does. */
-const TELLING_MS = 5 * 60_000;
+export const TELLING_MS = 30_000;
 const INSIST_MS = 1000;
 const FINISHED_AT_ONCE = 200;
 
@@ -122,7 +122,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       await onFailed?.(failureOf(message, rows));
       await table.told(rows.map(({ id }) => id));
     } catch (err) {
-      log.error({ err, outbound: message.id }, `outbound mail: the sender could not be told of a failure yet: ${messageOf(err)}`);
+      log.warn({ err, outbound: message.id }, `outbound mail: the sender could not be told of a failure yet: ${messageOf(err)}`);
     }
   }
 

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { LEDGER } from "./sink.ts";
+
+export interface Sent {
+  number: string;
+  to: string;
+}
+
+export interface Senders {
+  /** Answered with 250. */
+  acknowledged: Sent[];
+  /** Everything that was begun and got another answer, or none. */
+  unacknowledged: Sent[];
+  /** Lets messages under way come to their end. */
+  stop(): Promise<void>;
+}
+
+/** Clients that send one message after the other, each from an address of its own in `domain` to one of `recipients` in turn, and go on with the next one whatever becomes of it. */
+export function startSenders({ port, domain, recipients, clients }: { port: number; domain: string; recipients: string[]; clients: number }): Senders {
+  const acknowledged: Sent[] = [];
+  const unacknowledged: Sent[] = [];
+  const stopping = new AbortController();
+
+  async function client(name: string) {
+    let connection: SMTPConnection | undefined;
+    for (let turn = 0; !stopping.signal.aborted; turn++) {
+      const sent = { number: `${name}-${turn}`, to: recipients[turn % recipients.length]! };
+      try {
+        connection ??= await connect(port);
+        await send(connection, `${sent.number}@${domain}`, sent);
+        acknowledged.push(sent);
+      } catch (err) {
+        unacknowledged.push(sent);
+        if ((err as { responseCode?: number }).responseCode === undefined) {
+          connection?.close();
+          connection = undefined;
+          await sleep(50);
+        }
+      }
+    }
+    connection?.close();
+  }
+
+  const all = Promise.all(Array.from({ length: clients }, (_, i) => client(`c${i}`)));
+  return {
+    acknowledged,
+    unacknowledged,
+    async stop() {
+      stopping.abort();
+      await all;
+    },
+  };
+}
+
+function connect(port: number): Promise<SMTPConnection> {
+  const connection = new SMTPConnection({ host: "127.0.0.1", port, ignoreTLS: true, connectionTimeout: 5000, greetingTimeout: 5000, socketTimeout: 90_000 });
+  // What breaks while nobody sends is noticed by the next message.
+  connection.on("error", () => {});
+  return new Promise((resolve, reject) => {
+    connection.once("error", reject);
+    connection.connect((err) => (err ? reject(err) : resolve(connection)));
+  });
+}
+
+function send(connection: SMTPConnection, from: string, { number, to }: Sent): Promise<void> {
+  const raw = `From: ${from}\r\nTo: ${to}\r\nSubject: ${number}\r\nMessage-ID: <${number}@ledger.example>\r\n${LEDGER}: ${number}\r\n\r\n${"line of text\r\n".repeat(40)}`;
+  return new Promise((resolve, reject) => {
+    connection.once("error", reject);
+    connection.once("end", () => reject(new Error("the connection ended")));
+    connection.send({ from, to }, raw, (err) => {
+      connection.removeAllListeners("end");
+      connection.off("error", reject);
+      if (err) reject(err);
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,59 @@
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { SMTPServer } from "smtp-server";
+
+/** What a smart host was given, by the number each message carries. */
+export interface Sink {
+  port: number;
+  /** How often each message came for each recipient. */
+  delivered: Map<string, number>;
+  /** Messages that a report of failure to their sender names. */
+  bounced: Set<string>;
+  close(): Promise<void>;
+}
+
+export const LEDGER = "X-Ledger";
+const NUMBER = /^X-Ledger: (\S+)/m;
+
+/**
+ * The rest of the world. Every fifth message is put off when it comes for the first time, so that the queue has work; mail for `gone@` is put
+ * off first and refused after that, so that its sender has to be told.
+ */
+export async function startSink(): Promise<Sink> {
+  const delivered = new Map<string, number>();
+  const bounced = new Set<string>();
+  const seen = new Set<string>();
+  const putOff = Object.assign(new Error("4.7.1 come again later"), { responseCode: 451 });
+  const refused = Object.assign(new Error("5.1.1 nobody of that name"), { responseCode: 550 });
+
+  function judge(raw: string, from: string, to: string[]): Error | undefined {
+    const number = NUMBER.exec(raw)?.[1];
+    if (number === undefined) return undefined;
+    if (from === "" && /multipart\/report/.test(raw)) {
+      bounced.add(number);
+      return undefined;
+    }
+    const first = !seen.has(number);
+    seen.add(number);
+    if (to.some((rcpt) => rcpt.startsWith("gone@"))) return first ? putOff : refused;
+    if (first && Number(number.split("-")[1]) % 5 === 0) return putOff;
+    for (const rcpt of to) delivered.set(`${number} ${rcpt}`, (delivered.get(`${number} ${rcpt}`) ?? 0) + 1);
+    return undefined;
+  }
+
+  const server = new SMTPServer({
+    disabledCommands: ["AUTH", "STARTTLS"],
+    closeTimeout: 1000,
+    onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
+      // A client that was killed breaks off in the middle: it has not sent the message.
+      void take();
+      async function take() {
+        const raw = await text(stream).catch(() => undefined);
+        done(raw === undefined ? putOff : judge(raw, mailFrom ? mailFrom.address : "", rcptTo.map(({ address }) => address)));
+      }
+    },
+  });
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return { port: (server.server.address() as AddressInfo).port, delivered, bounced, close: () => new Promise((resolve) => void server.close(() => resolve())) };
+}

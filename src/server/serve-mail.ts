@@ -63,7 +63,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
     {
       store, settings, roles, metrics, lookups: dns.lookups, trace, files: composeFiles(settings, basics),
       onFailed: (failure) => late.returns!.onFailed(failure),
-      isOurs: createOwnDomains(settings, (recipient) => late.routing!.resolve(recipient)),
+      isOurs: createOwnDomains({ settings, resolve: (recipient) => late.routing!.resolve(recipient), lookups: dns.lookups }),
       ownListener: () => late.smtp,
     },
     basics,

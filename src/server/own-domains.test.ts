@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { settingsSchema } from "../kernel/settings.ts";
+import { LookupError } from "../zones/index.ts";
+import { createOwnDomains } from "./own-domains.ts";
+
+test("mail for a routed domain comes in here, unless the DNS leads it elsewhere", async () => {
+  const mx: Record<string, string[] | "ENOTFOUND" | "ENODATA" | "ESERVFAIL"> = {
+    "ours.example": ["MX1.us.example"], "rp-bounce.ours.example": ["mx2.us.example"], "victim.org": ["mx.victim.org"], "implicit.org": "ENODATA", "fails.org": "ESERVFAIL", "undelegated.org": "ENOTFOUND", "stranger.org": ["mx1.us.example"],
+  };
+  const isOurs = createOwnDomains({
+    settings: settingsSchema.parse({ email: { mx: ["mx1.us.example", "mx2.us.example"], forward_domain: "fwd.us.example" }, workers: { domain: "workers.us.example" } }),
+    resolve: async (recipient) => (recipient.endsWith("@stranger.org") ? { kind: "none", why: "not our domain" } : { kind: "drop", why: "catch-all" }),
+    lookups: {
+      async resolveMx(domain) {
+        const found = mx[domain];
+        if (Array.isArray(found)) return found.map((exchange) => ({ exchange, priority: 1 }));
+        throw new LookupError(found ?? "ENOTFOUND", domain);
+      },
+    },
+  });
+  const ours = async (...domains: string[]) => Promise.all(domains.map(isOurs));
+  assert.deepEqual(await ours("Ours.example", "rp-bounce.ours.example", "undelegated.org", "fwd.us.example", "main.workers.us.example"), [true, true, true, true, true]);
+  assert.deepEqual(await ours("victim.org", "implicit.org", "fails.org", "stranger.org"), [false, false, false, false]);
+});

@@ -27,8 +27,8 @@ export interface RecordWatchOptions {
 interface Entry {
   name: string;
   wanted: readonly Wanted[];
-  /** Of `wanted`. */
-  digest: string;
+  /** When somebody asked last. */
+  asked: number;
   /** When it was looked at last; undefined: never. */
   at: number | undefined;
   /** Keys of the records that were not seen. */
@@ -36,8 +36,10 @@ interface Entry {
   looking: boolean;
 }
 
-/** Names that are watched; the one asked about longest ago makes room. */
-const MAX_NAMES = 5000;
+/** Sets of records that are watched; the one asked about longest ago makes room. */
+const MAX_WATCHED = 5000;
+/** What nobody has asked about for as long is looked at no more. */
+const FORGOTTEN_MS = 3_600_000;
 const AT_ONCE = 4;
 /** Somebody waits for what is missing; what is there mostly stays. */
 const [MISSING_MS, THERE_MS] = [30_000, 600_000];
@@ -86,18 +88,22 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
   void (async () => {
     for (;;) {
       await clock.sleep(ROUND_MS, closed.signal);
-      for (const entry of watched.values()) if (isDue(entry)) schedule(entry);
+      for (const [key, entry] of watched) {
+        if (clock.now() - entry.asked > FORGOTTEN_MS) watched.delete(key);
+        else if (isDue(entry)) schedule(entry);
+      }
     }
   })().catch(() => {});
 
   return {
     async missing(name, wanted) {
-      const digest = digestOf(wanted);
-      const before = watched.get(name);
-      const entry = before?.digest === digest ? before : { name, wanted, digest, at: undefined, missing: new Set<string>(), looking: false };
-      watched.delete(name);
-      if (watched.size >= MAX_NAMES) watched.delete(watched.keys().next().value!);
-      watched.set(name, entry);
+      // A name may need one set of records for this, and another for that.
+      const key = `${name} ${digestOf(wanted)}`;
+      const entry = watched.get(key) ?? { name, wanted, asked: 0, at: undefined, missing: new Set<string>(), looking: false };
+      entry.asked = clock.now();
+      watched.delete(key);
+      if (watched.size >= MAX_WATCHED) watched.delete(watched.keys().next().value!);
+      watched.set(key, entry);
       if (isDue(entry)) schedule(entry);
       return entry.at === undefined ? undefined : wanted.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
     },

@@ -24,7 +24,7 @@ const OWNER = "owner@example.net";
 
 const say = (line = "") => void process.stdout.write(`${line}\n`);
 const headline = (text: string) => say(`\n${text}`);
-const row = (name: string, text: string) => say(`  ${name.padEnd(14)} ${text}`);
+const row = (name: string, text: string) => say(`  ${name.padEnd(18)} ${text}`);
 
 ensureSystem("start");
 // Each start begins with nothing.
@@ -167,12 +167,12 @@ function showForward({ from, raw }: Delivered): void {
   const tell = (name: string, pattern: RegExp) => {
     for (const field of header) {
       const said = field.toLowerCase().startsWith(`${name.toLowerCase()}:`) ? pattern.exec(field)?.[0] : undefined;
-      if (said !== undefined) row(name.length > 14 ? "results" : name, said);
+      if (said !== undefined) row(name === "Authentication-Results" ? "judged" : name, said);
     }
   };
   headline("What another mail server on this machine was given for the second rule:");
   row("sender", from);
-  tell("From", /[^:]*$/);
+  tell("From", /(?<=: ).*$/);
   tell("Authentication-Results", /spf=\w+|dkim=\w+/);
   tell("ARC-Seal", /\bi=\d+.*?cv=\w+/);
   tell("DKIM-Signature", /\bd=[^;]+/);

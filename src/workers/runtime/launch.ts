@@ -41,6 +41,7 @@ const STDERR_LIMIT = 16 * 1024;
  * Starts workerd. On Linux through util-linux' setpriv, for two things Node cannot ask for: the process dies with the server, however
  * that ends (PR_SET_PDEATHSIG), and it can gain no privileges. As root it also becomes `nobody`; the program is then opened by us and
  * executed through its descriptor, because nobody may not be able to walk the path to it (an installation under /root).
+ * Each has a process group of its own: Ctrl-C on the terminal is for the server, which lets what is under way come to its end first.
  */
 export function createLauncher({ log, identity = defaultIdentity() }: { log: Log; identity?: Identity }): Launcher {
   const confined = process.platform === "linux" && existsSync(SETPRIV);
@@ -57,7 +58,7 @@ export function createLauncher({ log, identity = defaultIdentity() }: { log: Log
     identity: effective,
     launch(folder, sockets) {
       const serve = ["serve", "--control-fd=3", "config.capnp"];
-      const options = { cwd: folder, env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore"] as const };
+      const options = { cwd: folder, env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore"] as const, detached: true };
       const child = confined ? spawn(SETPRIV, [...privileges(effective), "/proc/self/fd/4", ...serve], { ...options, stdio: [...options.stdio] }) : spawn(workerd.default, serve, { ...options, stdio: [...options.stdio] });
       return watch(child, sockets, log);
     },

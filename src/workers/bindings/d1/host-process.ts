@@ -28,6 +28,8 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
     stdio: ["ignore", "ignore", "pipe", "pipe"],
     // Nothing of the server's environment, and large sorts spill beside the databases instead of into a small /tmp.
     env: { SQLITE_TMPDIR: directory },
+    // A group of its own: Ctrl-C on the terminal is for the server, which ends this process when nobody needs it any more.
+    detached: true,
   });
   const channel = child.stdio[3] as Duplex;
   let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;

@@ -15,7 +15,11 @@ export async function startSink(kit: Kit): Promise<Sink> {
   const port = await freePort();
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
   const child = spawn("smtp-sink", [...user, "-c", `127.0.0.1:${port}`, "1000"], { stdio: ["ignore", "pipe", "ignore"] });
-  const ended = new Promise<void>((resolve) => void child.once("exit", () => resolve()).once("error", () => resolve()));
+  let why = "it ended";
+  const ended = new Promise<void>((resolve) => void child.once("exit", () => resolve()).once("error", (err) => {
+    why = err.message;
+    resolve();
+  }));
   kit.onStop(async () => {
     child.kill();
     await ended;
@@ -23,7 +27,9 @@ export async function startSink(kit: Kit): Promise<Sink> {
   let count = 0;
   // "sess=3 quit=3 mesg=12\r", again and again.
   child.stdout.setEncoding("utf8").on("data", (text: string) => (count = Math.max(count, ...[...text.matchAll(/mesg=(\d+)\s/g)].map((found) => Number(found[1])))));
-  await untilOpen(port, ended);
+  await untilOpen(port, ended).catch(() => {
+    throw new Error(`smtp-sink, which comes with Debian's package postfix, could not be started: ${why}`);
+  });
   return {
     port,
     get count() {

@@ -26,6 +26,8 @@ import { emailRoutingAddressesDelete } from "./commands/email/routing-addresses-
 import { emailRoutingAddressesGet } from "./commands/email/routing-addresses-get.ts";
 import { emailRoutingAddressesList } from "./commands/email/routing-addresses-list.ts";
 import { emailRoutingDisable } from "./commands/email/routing-disable.ts";
+import { emailRoutingDkimList } from "./commands/email/routing-dkim-list.ts";
+import { emailRoutingDkimRotate } from "./commands/email/routing-dkim-rotate.ts";
 import { emailRoutingDnsGet } from "./commands/email/routing-dns-get.ts";
 import { emailRoutingDnsUnlock } from "./commands/email/routing-dns-unlock.ts";
 import { emailRoutingEnable } from "./commands/email/routing-enable.ts";
@@ -90,7 +92,7 @@ const r2: readonly Command[] = [r2BucketCreate, r2BucketList, r2BucketDelete, r2
 const d1: readonly Command[] = [d1Create, d1List, d1Info, d1Delete, d1Execute, d1Export, d1MigrationsCreate, d1MigrationsList, d1MigrationsApply];
 const zones: readonly Command[] = [zoneCreate, zoneList, zoneDelete, zoneExport];
 const routing: readonly Command[] = [
-  emailRoutingList, emailRoutingSettings, emailRoutingEnable, emailRoutingDisable, emailRoutingDnsGet, emailRoutingDnsUnlock,
+  emailRoutingList, emailRoutingSettings, emailRoutingEnable, emailRoutingDisable, emailRoutingDnsGet, emailRoutingDnsUnlock, emailRoutingDkimList, emailRoutingDkimRotate,
   emailRoutingRulesList, emailRoutingRulesGet, emailRoutingRulesCreate, emailRoutingRulesUpdate, emailRoutingRulesDelete,
   emailRoutingAddressesList, emailRoutingAddressesGet, emailRoutingAddressesCreate, emailRoutingAddressesDelete,
 ];

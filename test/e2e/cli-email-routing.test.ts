@@ -43,6 +43,12 @@ describe("the command line routes the mail of a domain: each step builds on the 
     assert.match((await run("email", "routing", "dns", "unlock", "example.com")).stdout, /status +unlocked/);
   });
 
+  test("the keys of forwarded mail are listed and replaced", async () => {
+    assert.match((await run("email", "routing", "dkim", "list", "example.com")).stdout, /^\S+ +example\.com +rsa +active +20\S+ \S+ UTC$/m);
+    const { json: keys } = await run("email", "routing", "dkim", "rotate", "mail.example.com", "--json");
+    assert.deepEqual(keys.map(({ domain, state }: { domain: string; state: string }) => [domain, state]).sort(), [["mail.example.com", "active"], ["mail.example.com", "next"]]);
+  });
+
   test("a rule waits for its address, which agrees by the link in its mail", async () => {
     assert.match((await run("email", "routing", "addresses", "create", "me@example.net")).stdout, /me@example\.net was sent a mail/);
     const { json } = await run("email", "routing", "rules", "create", "example.com", "--match-value", "me@example.com", "--action-type", "forward", "--action-value", "me@example.net", "--name", "me", "--json");

@@ -92,6 +92,25 @@ describe("wrangler email routing", () => {
     assert.match(refused.text, /Destination address is not verified \[code: 2054\]/);
   });
 
+  it("rules that drop, that are disabled, with a priority, by the zone's id", async () => {
+    const matching = ["--match-type", "literal", "--match-field", "to", "--match-value", "spam@example.com"];
+    const made = await run("rules", "create", "example.com", "--zone-id", zone.id, ...matching, "--action-type", "drop", "--enabled", "false", "--priority", "7");
+    assert.match(made, /Enabled: false/);
+    const id = /Created routing rule: ([0-9a-f]{32})/.exec(made)![1]!;
+    const [rule] = (await routing.rules.list(zone, {}, { page: 1, perPage: 50 })).items.filter((one) => one.id === id);
+    assert.deepEqual([rule!.enabled, rule!.priority, rule!.action.type], [false, 7, "drop"]);
+    const byId = ["--zone-id", zone.id];
+    const [settings, dns, unforced, missing, unconfirmed] = await Promise.all([run("settings", "example.com", ...byId), run("dns", "get", "example.com", ...byId), run("rules", "delete", "example.com", id), attempt("rules", "get", "example.com", "0".repeat(32)), run("disable", "example.com")]);
+    assert.match(settings, /Enabled: +true/);
+    assert.match(dns, /MX record:/);
+    assert.match(unforced, /Not deleting/);
+    assert.match(unconfirmed, /Not disabling/);
+    assert.notEqual(missing.code, 0);
+    assert.match(missing.text, /\[code: \d+\]/);
+    assert.match(await run("rules", "delete", "example.com", id, "--force"), /Deleted routing rule/);
+    assert.match((await attempt("settings", "example.org")).text, /Could not find zone for `example\.org`/);
+  });
+
   it("dns unlock, disable", async () => {
     assert.match(await run("dns", "unlock", "example.com", "--force"), /MX records unlocked for example\.com \(enabled: true\)/);
     assert.match(await run("disable", "example.com", "--force"), /Email Routing disabled for example\.com \(status: unconfigured\)/);

@@ -1,0 +1,15 @@
+import { moment, table, type Paint } from "../print.ts";
+
+/** A key that forwarded mail is signed with. */
+export interface DkimKey {
+  id: string;
+  domain: string;
+  selector: string;
+  algorithm: string;
+  state: string;
+  created: string;
+  retired: string | null;
+}
+
+export const dkimTable = (keys: readonly DkimKey[], paint: Paint): string[] =>
+  table(["selector", "domain", "algorithm", "state", "made", "retired"], keys.map((key) => [key.selector, key.domain, key.algorithm, key.state, moment(key.created), moment(key.retired ?? undefined)]), paint);

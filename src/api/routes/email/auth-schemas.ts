@@ -44,7 +44,8 @@ const treeSchema: z.ZodType<ShownTree> = z.object({
     type: z.enum(["ALL", "A", "MX", "IP4", "IP6", "EXISTS", "INCLUDE", "PTR", "REDIRECT"]), value: z.string(), result: z.enum(["pass", "neutral", "fail", "soft_fail"]), lookup_count: z.number().int(),
     nested: z.lazy(() => treeSchema).optional(),
   })),
-});
+  // With a name of its own, so that the API's document can refer to it from within.
+}).openapi("SpfTree");
 
 const problemSchema = z.object({ code: z.string(), message: z.string(), domain: z.string(), details: z.string().optional() });
 export const inspectionSchema = z.intersection(treeSchema, z.object({ errors: z.array(problemSchema).optional() }));

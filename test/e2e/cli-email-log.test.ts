@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { createTransport } from "nodemailer";
 import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
@@ -118,6 +121,19 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.match(story, /\n\S+ \S+ +received +ip=127\.0\.0\.1 [^]*\n\S+ \S+ +authenticated +spf=fail /);
     assert.equal((await run("email", "log", "--until", "1h", "--json")).json.length, 0);
     assert.match((await cli("email", "log", "--since", "yesterday")).stderr, /fix: Say how long ago/);
+  });
+
+  test("the log is followed until Ctrl-C", async () => {
+    const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+    const child = spawn(process.execPath, [main, "email", "log", "--follow", "--json", "--limit", "1", "--to", "follow@example.net"], { cwd: data, env: { PATH: process.env.PATH, HOME: data, API_BASE_URL: server.ready.api, API_TOKEN: server.ready.token! }, stdio: ["ignore", "pipe", "inherit"] });
+    scope.after(() => void child.kill("SIGKILL"));
+    const ended = once(child, "close");
+    // It may be told as sent first.
+    const delivered = new Promise<string>((resolve) => void createInterface({ input: child.stdout! }).on("line", (line) => (JSON.parse(line).status === "delivered" ? resolve(JSON.parse(line).to) : undefined)));
+    await send("--to", "follow@example.net");
+    assert.equal(await delivered, "follow@example.net");
+    child.kill("SIGINT");
+    assert.deepEqual(await ended, [0, null]);
   });
 
   test("the doctor tells what the world outside lacks of it", async () => {

@@ -16,7 +16,7 @@ const entry = (message: string, rcpt: string, more: Partial<LogEntry> = {}): Log
 const story = (of: LogEntry): LogStory => ({
   ...of,
   deliveries: [{ message_id: "<c@x>", to: "me@example.net", status: "delivered", modified: "2026-11-20T12:00:02.000Z", queue_id: "9".repeat(32), host: "mx.example.net [192.0.2.9]:25", code: 250, enhanced_code: "2.0.0", response: "Ok" }],
-  events: [{ datetime: "2026-11-20T12:00:00.123Z", step: "received", detail: { ip: "192.0.2.1", tls: true } }, { datetime: "2026-11-20T12:00:01.000Z", step: "handled", detail: { text: "one\u001B[31m" } }],
+  events: [{ datetime: "2026-11-20T12:00:00.123Z", step: "received", detail: { ip: "192.0.2.1", tls: true } }, { datetime: "2026-11-20T12:00:01.000Z", step: "handled", detail: { text: "one\u001B[31m", script: "acc/inbox", rule: { id: "r", name: "" }, to: ["a@x", "b@x"] } }],
 });
 
 const found = (...entries: LogEntry[]): Reply => ({ result: entries, result_info: { count: entries.length, per_page: 50, next_cursor: null } });
@@ -76,7 +76,7 @@ test("a message is found by the short id that the log shows, with all its recipi
   assert.match(stdout, /to +hello@example\.com\n[^]*\n\n\nid [^]*to +inbox@example\.com\n/);
   assert.match(stdout, /checks +spf=pass dkim=none dmarc=pass\n/);
   assert.match(stdout, /^copy to +is +since \(UTC\) .*\nme@example\.net +delivered +2026-11-20 12:00:02 +mx\.example\.net \[192\.0\.2\.9\]:25 +250 2\.0\.0 Ok +9{32}\n/m);
-  assert.match(stdout, /^2026-11-20 12:00:00 +received +ip=192\.0\.2\.1 tls=true\n2026-11-20 12:00:01 +handled +text=one\\x1b\[31m$/m);
+  assert.match(stdout, /^2026-11-20 12:00:00 +received +ip=192\.0\.2\.1 tls=true\n2026-11-20 12:00:01 +handled +text=one\\x1b\[31m script=inbox rule=r to=a@x,b@x$/m);
   assert.equal((await runCli(["email", "log", "get", all[2]!.id, "--json"], { cwd, api })).json[0].id, all[2]!.id);
   assert.match((await runCli(["email", "log", "get", "a1b2c3"], { cwd, api })).stderr, /ids of several messages begin with a1b2c3/);
   assert.match((await runCli(["email", "log", "get", "ffffff"], { cwd, api })).stderr, /None of the newest 10000 entries .* begins with ffffff/);

@@ -81,7 +81,14 @@ export function storyLines(story: LogStory, paint: Paint): string[] {
 export const saidOf = ({ code, enhanced_code: enhanced, response }: { code: number | null; enhanced_code: string | null; response: string | null }): string =>
   short([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_WHY);
 
-const detailText = (detail: Record<string, unknown>): string => short(Object.entries(detail).map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`).join(" "), 300);
+const detailText = (detail: Record<string, unknown>): string => short(Object.entries(detail).map(([name, value]) => `${name}=${valueText(name, value)}`).join(" "), 300);
+
+function valueText(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.map((one) => valueText(name, one)).join(",");
+  // Of a rule the name, where it has one; of a worker not whose it is.
+  if (typeof value === "object" && value !== null) return "name" in value && value.name !== "" ? String(value.name) : "id" in value ? String(value.id) : JSON.stringify(value);
+  return name === "script" ? String(value).replace(/^[^/]*\//, "") : String(value);
+}
 
 export const timeOf = (text: string): string => moment(text).replace(/ UTC$/, "");
 export const short = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);

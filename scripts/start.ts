@@ -18,10 +18,12 @@ const inbox = join(root, "examples", "inbox");
 const folder = join(root, ".reelpost", "start");
 const host = "127.0.0.1";
 
-const DOMAIN = "example.com";
-const SENDER = "ada@example.org";
-const OWNER = "owner@example.net";
+// Names that nobody on the internet has (RFC 2606 2): whatever it says about others, these are ours.
+const DOMAIN = "analytical.test";
+const SENDER = "ada@lovelace.test";
+const OWNER = "me@home.test";
 
+const domainOf = (address: string) => address.slice(address.indexOf("@") + 1);
 const say = (line = "") => void process.stdout.write(`${line}\n`);
 const headline = (text: string) => say(`\n${text}`);
 const row = (name: string, text: string) => say(`  ${name.padEnd(18)} ${text}`);
@@ -69,8 +71,8 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
   const zone = await call<{ id: string }>("POST", "/zones", { name: DOMAIN, account: { id: account.id } });
   await call("POST", `/zones/${zone.id}/email/routing/dns`, {});
   // Where the sender comes from: its SPF record says that this machine may send its mail.
-  const senders = await call<{ id: string }>("POST", "/zones", { name: "example.org", account: { id: account.id } });
-  await call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name: "example.org", content: '"v=spf1 ip4:127.0.0.1 -all"', ttl: 300 });
+  const senders = await call<{ id: string }>("POST", "/zones", { name: domainOf(SENDER), account: { id: account.id } });
+  await call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name: domainOf(SENDER), content: '"v=spf1 ip4:127.0.0.1 -all"', ttl: 300 });
 
   const resolver = new Resolver({ timeout: 2000, tries: 3 });
   resolver.setServers([`${host}:${ports.dns}`]);
@@ -188,7 +190,7 @@ function showWays({ url, api, token }: Platform, { config, url: worker }: Deploy
 Go on
   the mailbox      ${worker}/
   the platform     ${url}/      the API: ${api}/docs
-  send more        any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to anybody at ${DOMAIN}
+  send more        any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to inbox@${DOMAIN} or hello@${DOMAIN}
   as the server's administrator, in another terminal
                    export API_BASE_URL=${api} API_TOKEN=${token}
                    npx reelpost email log --zone ${DOMAIN}

@@ -6,6 +6,7 @@ import type { Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { ServeDns } from "./dns.ts";
 import { createDoctor } from "./doctor/doctor.ts";
+import type { ServiceKeys } from "./forwarding.ts";
 
 export interface EmailAuthParts {
   store: Pick<Store, "db" | "events">;
@@ -15,6 +16,7 @@ export interface EmailAuthParts {
   dns: ServeDns;
   tls: TlsSource;
   reports: DmarcReporting;
+  service: Pick<ServiceKeys, "records">;
 }
 
 /** Where receivers report what came in the name of a zone. */
@@ -25,8 +27,8 @@ export function composeDmarcReporting({ store: { db, events }, settings, zones, 
 }
 
 /** Operations on what the world's DNS says of who may send in the name of a zone, and on what it lacks. */
-export function emailAuthApi({ settings, zones, routing, dns, tls, reports }: Omit<EmailAuthParts, "store">, { clock }: Basics): Route[] {
+export function emailAuthApi({ settings, zones, routing, dns, tls, reports, service }: Omit<EmailAuthParts, "store">, { clock }: Basics): Route[] {
   const { lookups, world, watch, pusher, byHand } = dns;
-  const diagnose = createDoctor({ settings, routing, lookups, world, watch, pusher, byHand, tls, clock });
+  const diagnose = createDoctor({ settings, routing, service, lookups, world, watch, pusher, byHand, tls, clock });
   return [...emailAuthRoutes({ zones, reports, resolveTxt: lookups.resolveTxt }), ...doctorRoutes({ zones, diagnose })];
 }

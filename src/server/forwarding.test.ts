@@ -31,10 +31,10 @@ test("the platform's own keys are made once, and every process signs with them",
   const open = await openKeys(t);
   const [one, two] = [composeServiceKeys(settings, { dkimKeys: open() }), composeServiceKeys(settings, { dkimKeys: open() })];
   const [first, second] = await Promise.all([one.keys(), two.keys()]);
-  assert.deepEqual(first.map(({ domain, selector, algorithm }) => [domain, selector, algorithm]), [["fwd.example", "reelpost", "rsa"]]);
+  assert.deepEqual(first.map(({ domain, selector, algorithm }) => [domain, selector, algorithm]), [["fwd.example", "reelpost-forward", "rsa"]]);
   assert.deepEqual(second, first);
   const records = await two.records();
-  assert.deepEqual(records.map(({ type, name }) => `${type} ${name}`), ["MX fwd.example", "TXT fwd.example", "TXT reelpost._domainkey.fwd.example"]);
+  assert.deepEqual(records.map(({ type, name }) => `${type} ${name}`), ["MX fwd.example", "TXT fwd.example", "TXT reelpost-forward._domainkey.fwd.example"]);
   assert.match(records[2]!.content, /^v=DKIM1; h=sha256; k=rsa; p=[A-Za-z0-9+/=]+$/);
 });
 

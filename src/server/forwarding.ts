@@ -10,6 +10,8 @@ import type { Basics, Store } from "./compose.ts";
 
 /** Our own keys stand beside those of zones; no zone has this id, so that no zone that goes takes them along. */
 const SERVICE = { zone: "service", account: "", use: "routing" as const };
+/** The domain may be a routed one besides, with keys of its own: one selector holds one key. A label has 63 octets. */
+const serviceSelector = (selector: string) => `${selector.slice(0, 50)}-forward`;
 
 /** The addresses forwarded mail comes back to; whoever reads them needs the same. */
 export const composeSrs = ({ email }: Settings, secrets: Secrets): Srs => createSrs({ domain: email.forward_domain, keys: secrets.derive("srs") });
@@ -41,7 +43,7 @@ export interface ServiceKeys {
 }
 
 export function composeServiceKeys({ email }: Settings, { dkimKeys }: Pick<EmailRouting, "dkimKeys">): ServiceKeys {
-  const service = { ...SERVICE, domain: email.forward_domain.toLowerCase(), selector: email.dkim_selector };
+  const service = { ...SERVICE, domain: email.forward_domain.toLowerCase(), selector: serviceSelector(email.dkim_selector) };
   let made: Promise<unknown> | undefined;
 
   /** Made when first needed; every process finds the same. */

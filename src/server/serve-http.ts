@@ -56,7 +56,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const api = createApi({
     routes: [
       ...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
-      ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports }, basics),
+      ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports, service: mail.service }, basics),
       ...mail.sending.routes,
       ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
     ],

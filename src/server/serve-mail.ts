@@ -36,6 +36,7 @@ export interface ServeMailParts {
 
 export interface ServeMail {
   routing: EmailRouting;
+  service: ServiceKeys;
   receiver: Receiver;
   spool: Spool;
   outbound: ServeOutbound;
@@ -89,7 +90,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   });
 
   return {
-    routing, receiver, spool, outbound, activity, sending,
+    routing, service, receiver, spool, outbound, activity, sending,
     listening(at) {
       late.smtp = at;
     },

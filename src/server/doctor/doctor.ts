@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { createStsFetch, type EmailRouting } from "../../mail/index.ts";
-import { isAbsence, type Lookups, type Pusher, type RecordWatch, type Zone } from "../../zones/index.ts";
+import { isAbsence, type Lookups, type Pusher, type RecordWatch, type Wanted, type Zone } from "../../zones/index.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
@@ -10,6 +10,8 @@ import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 export interface DoctorOptions {
   settings: Settings;
   routing: Pick<EmailRouting, "dns" | "settings">;
+  /** What the DNS of `email.forward_domain` must say. */
+  service: { records(): Promise<Wanted[]> };
   lookups: Lookups;
   /** Knows nothing of our own tables. */
   world: Pick<Lookups, "resolve">;
@@ -26,7 +28,7 @@ const STS_MS = 5000;
 
 /** Looks at everything that mail of a name needs from the world outside: its records, our hosts and their ports, names and certificates. Never rejects for what it finds. */
 export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) => Promise<Finding[]> {
-  const { settings: { dns, email, outbound }, routing, lookups, world, watch, pusher, byHand, tls, clock, mailPort = 25 } = parts;
+  const { settings: { dns, email, outbound }, routing, service, lookups, world, watch, pusher, byHand, tls, clock, mailPort = 25 } = parts;
   const hosts = [...new Set(email.mx.map((host) => host.toLowerCase().replace(/\.$/, "")))];
   const domain = email.forward_domain.toLowerCase();
 
@@ -44,6 +46,12 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     const found = (await lookups.resolveMx(domain).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))).map(({ exchange }) => exchange.toLowerCase());
     if (found.some((host) => hosts.includes(host))) return [fine(check, found.join(", "))];
     return [{ check, status: "error", ...(found.length > 0 && { found: found.join(", ") }), expected: hosts.join(", "), fix: "The envelope senders of forwarded mail are of this domain: receivers check that it exists, and bounces go there. Add the MX records and the SPF record, or set email.forward_domain." }];
+  }
+
+  /** Without its key nobody can check the seals and signatures of what is forwarded. */
+  async function forwardKeysOf(): Promise<Finding[]> {
+    const keys = (await service.records()).filter(({ name }) => name.includes("._domainkey."));
+    return (await recordsOf(domain, keys, watch)).map((finding) => ({ ...finding, check: `${finding.check} of ${domain}` }));
   }
 
   async function stsOf(name: string): Promise<Finding[]> {
@@ -86,6 +94,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       "port 443": webOf,
       "port 465": submissionOf,
       [`MX of ${domain}`]: forwardDomainOf,
+      [`DKIM of ${domain}`]: forwardKeysOf,
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
       delivery: async () => (outbound.deliver === "files" ? [{ check: "outbound mail", status: "warning", found: "written to files", expected: "mx or smart_host", fix: "Nothing leaves this server. Set outbound.deliver." }] : [fine("outbound mail", outbound.deliver)]),
     });

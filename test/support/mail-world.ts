@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { createServer, type AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { rawClient } from "../../src/mail/mail.testing.ts";
+import type { ServeServer } from "../../src/server/index.ts";
+import { createApi, servePlatform, TOKEN, type Api, type Scope } from "../e2e/serve-client.ts";
+
+/** A platform that takes mail for a domain and gives it to a next hop, for tests of the whole way of a message. */
+
+/** Mail from this machine passes SPF for it. */
+export const SENDERS = "sender.example";
+
+export interface MailWorld {
+  server: ServeServer;
+  api: Api;
+  /** Name and id of the routed zone. */
+  domain: string;
+  zone: string;
+  newZone(name: string, records?: { type: string; name: string; content: string }[]): Promise<string>;
+  /** Verified at once. */
+  destination(email: string): Promise<void>;
+  /** `*`: the catch-all rule. Destinations must be verified. */
+  rule(local: string, type: "forward" | "worker" | "drop", ...value: string[]): Promise<void>;
+  /** What the account's log says of the message with this subject, once `enough` holds. */
+  story(subject: string, enough: (story: Story) => boolean): Promise<Story>;
+}
+
+export interface Story {
+  id: string;
+  status: string;
+  to: string;
+  error_detail: string | null;
+  spf: string | null;
+  deliveries: { to: string; status: string; code: number | null; response: string | null }[];
+  events: { step: string; detail: Record<string, unknown> }[];
+}
+
+export interface MailWorldOptions {
+  /** Of the smart host. Without it nothing leaves but as files. */
+  nextPort?: number;
+  domain?: string;
+  env?: Record<string, string>;
+}
+
+/** The platform in this process; one that is there already by `server`. */
+export async function startMailWorld(t: Scope, { nextPort, domain = "routed.example", env = {} }: MailWorldOptions = {}): Promise<MailWorld> {
+  const server = await servePlatform(t, { env: { ...toSmartHost(nextPort), REELPOST_SMTP_NAME: `mx.${domain}`, REELPOST_EMAIL_FORWARD_DOMAIN: `fwd.${domain}`, ...env } });
+  return mailWorldOf(server, domain);
+}
+
+export const toSmartHost = (port: number | undefined): Record<string, string> =>
+  port === undefined ? {} : { REELPOST_OUTBOUND_DELIVER: "smart_host", REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${port}`, REELPOST_OUTBOUND_RETRY_MINUTES: "0.01" };
+
+export async function mailWorldOf(server: ServeServer, domain: string): Promise<MailWorld> {
+  const api = createApi(server, TOKEN);
+  const world: MailWorld = {
+    server, api, domain, zone: "",
+    async newZone(name, records = []) {
+      const { id } = await api.ok("post", "/zones", { body: { name, account: { id: api.account } } });
+      for (const record of records) await api.ok("post", `/zones/${id}/dns_records`, { body: { ttl: 300, ...record } });
+      return id;
+    },
+    async destination(email) {
+      const { id } = await api.ok("post", "email/routing/addresses", { body: { email } });
+      await api.ok("patch", `email/routing/addresses/${id}`, { body: { status: "verified" } });
+    },
+    async rule(local, type, ...value) {
+      const actions = [type === "drop" ? { type } : { type, value }];
+      if (local === "*") await api.ok("put", `/zones/${world.zone}/email/routing/rules/catch_all`, { body: { enabled: true, matchers: [{ type: "all" }], actions } });
+      else await api.ok("post", `/zones/${world.zone}/email/routing/rules`, { body: { enabled: true, matchers: [{ type: "literal", field: "to", value: `${local}@${domain}` }], actions } });
+    },
+    story: (subject, enough) =>
+      until(async () => {
+        const [entry] = await api.ok("get", `email/activity?search=${encodeURIComponent(subject)}`);
+        if (entry === undefined) return undefined;
+        const story: Story = await api.ok("get", `email/activity/${entry.id}`);
+        return enough(story) ? story : undefined;
+      }, `the log of ${JSON.stringify(subject)}`),
+  };
+  await world.newZone(SENDERS, [{ type: "TXT", name: "@", content: '"v=spf1 ip4:127.0.0.1 -all"' }]);
+  world.zone = await world.newZone(domain);
+  await api.ok("post", `/zones/${world.zone}/email/routing/dns`, { body: {} });
+  return world;
+}
+
+/** What `find` finds, looked for until it is there. */
+export async function until<T>(find: () => T | undefined | Promise<T | undefined>, what: string, ms = 25_000): Promise<T> {
+  for (const end = performance.now() + ms; ; await sleep(20)) {
+    const found = await find();
+    if (found !== undefined && found !== false) return found;
+    assert.ok(performance.now() < end, `waited in vain for ${what}`);
+  }
+}
+
+/** One message as it is, octet for octet; the reply to it, or to the command that was refused. Dots are stuffed here. */
+export async function sendRaw(port: number, { from = `ada@${SENDERS}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer }): Promise<string> {
+  const client = await rawClient(port);
+  try {
+    await client.reply();
+    await client.say(`EHLO client.${SENDERS}\r\n`);
+    for (const command of [`MAIL FROM:<${from}>`, ...[to].flat().map((rcpt) => `RCPT TO:<${rcpt}>`), "DATA"]) {
+      const answer = await client.say(`${command}\r\n`);
+      if (!/^[23]/.test(answer)) return answer;
+    }
+    const text = Buffer.isBuffer(raw) ? raw.toString("latin1") : raw;
+    return await client.say(Buffer.from(`${text.replace(/^\./gm, "..")}${text.endsWith("\r\n") ? "" : "\r\n"}.\r\n`, "latin1"));
+  } finally {
+    client.socket.destroy();
+  }
+}
+
+/** A plain message. */
+export const letter = (subject: string, { from = `ada@${SENDERS}`, to = "somebody@routed.example", body = "Hello\r\n" } = {}): string =>
+  `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
+
+/** A port nobody listens at, for what must be known before it is started. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => probe.once("listening", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}

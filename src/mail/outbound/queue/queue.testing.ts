@@ -47,7 +47,10 @@ export function controlledCarrier({ toSmartHost = false, answer }: { toSmartHost
           });
           resolve({ results, reached, interrupted: signal.aborted });
         };
-        signal.addEventListener("abort", () => finish(() => "temporary", true), { once: true });
+        const breakOff = () => finish(() => "temporary", true);
+        signal.addEventListener("abort", breakOff, { once: true });
+        // It may have been broken off while the body was read.
+        if (signal.aborted) breakOff();
         const delivery: Delivery = {
           domain, parcel, raw, signal,
           end: (how = "delivered") => finish(typeof how === "function" ? how : () => (how === "unreachable" ? "temporary" : how), how !== "unreachable"),

@@ -103,3 +103,9 @@ test("a held message is tried again for one recipient, to the end of what its wo
   assert.deepEqual(await tried, { rcpt: "w@here.example", ok: true });
   assert.partialDeepStrictEqual(await receiver.retry(mail, { rcpt: "x@here.example", reply }), { ok: false, temporary: false });
 });
+
+test("a bounce that was held because others had theirs is a bounce the second time too", async () => {
+  const { receiver, spool } = await setUp({ returns });
+  const mail = { envelope: envelope(["srs@fwd.example"], ""), source: spool.hold(Buffer.from(MESSAGE)), recipients: [] };
+  assert.deepEqual(await receiver.retry(mail, { rcpt: "srs@fwd.example", reply: { code: 450, enhanced: "4.7.1", text: "too many" } }), { rcpt: "srs@fwd.example", ok: true });
+});

@@ -155,6 +155,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
+        if (returns?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt)).settled;
         const { settled, ended, left } = await settle({ envelope, message: read(source), verdict }, rcpt, ids.hex(), to);
         await ended?.catch(() => {});
         return { ...settled, ...(left && left.length > 0 && { to: left }) };

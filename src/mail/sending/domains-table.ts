@@ -61,9 +61,9 @@ export const sendingMigration: Migration = {
 export const domainById = (db: SendingExecutor, zone: string, id: string): Promise<DomainRow | undefined> =>
   db.selectFrom("email_sending_domains").selectAll().where("id", "=", id).where("zone_id", "=", zone).executeTakeFirst();
 
-/** The one that sends, of those with this name: what every message asks. */
+/** Those with this name, the one that sends first: what every message asks. There is one, but for zones that are being deleted. */
 export const domainCalled = (db: SendingExecutor) =>
-  prepared<DomainRow>((arg) => db.selectFrom("email_sending_domains").selectAll().where("name", "=", arg<string>("name")).orderBy("enabled", "desc").limit(1));
+  prepared<DomainRow>((arg) => db.selectFrom("email_sending_domains").selectAll().where("name", "=", arg<string>("name")).orderBy("enabled", "desc").limit(5));
 
 export const domainsOf = (db: SendingExecutor, zone: string): Promise<DomainRow[]> => db.selectFrom("email_sending_domains").selectAll().where("zone_id", "=", zone).orderBy("name").execute();
 

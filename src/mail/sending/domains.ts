@@ -3,6 +3,7 @@ import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index
 import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
 import type { DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import { mailErrors } from "../errors.ts";
 import { spfOf } from "../routing/examine.ts";
 import type { NeededRecord } from "../routing/needed.ts";
 import { ownerOf } from "../routing/owner.ts";
@@ -121,7 +122,8 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     const known = lacking.get(id);
     if (known !== undefined && known.until > clock.now()) return known.records;
     const zone = await zones.find(zoneId);
-    if (zone === undefined) return [];
+    // Its rows are on their way out. Another account may have the name by now.
+    if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone is gone" });
     const { records, problems } = await state(zone, name);
     const gone = problems.flatMap(({ code, missing }) => (missing === undefined || code === "dmarc.missing" ? [] : [missing]));
     // The policy is advice to others; mail without one arrives all the same.
@@ -199,8 +201,10 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     },
     zones: (account, page) => sendingZones(tables, account, page),
     find: async (name) => {
-      const [row] = await db.read(called({ name }));
-      return row && show(row);
+      const rows = await db.read(called({ name }));
+      // Beside one there may be that of a zone which is gone: nobody's any more, and nobody else's loss.
+      for (const row of rows) if (rows.length === 1 || (await zones.find(row.zone_id)) !== undefined) return show(row);
+      return undefined;
     },
     lacks,
     async rotateDkim(zone, name) {

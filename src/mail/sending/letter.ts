@@ -1,4 +1,4 @@
-import { addressKey, headerValue, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { addressKey, headerValue, headerValues, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message } from "../messages/message.ts";
 import { recipientsOf } from "./draft.ts";
@@ -27,10 +27,17 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   const message = readMessage(raw);
   // The binding has rules of its own; elsewhere a message may say who sends for whom.
   if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
-  const [author, ...others] = message.from;
-  if (author === undefined || others.length > 0) throw mailErrors.authorUnclear({ what: author === undefined ? "nobody" : `${message.from.length} authors` });
+  const author = onlyAuthor(message);
   const recipients = new Map(to.map((text) => [text, mailboxOf(text, "to")] as const).map(([text, mailbox]) => [addressKey(mailbox), { text, mailbox }]));
   return { author, sender, recipients: [...recipients.values()], subject: headerValue(message.fields, "subject") ?? "", message };
+}
+
+/** With two From fields (RFC 5322 3.6 has one) or two authors the reader may be shown one whose domain nobody has looked at. */
+function onlyAuthor({ from, fields }: Message): Mailbox {
+  const [author, ...others] = from;
+  const places = headerValues(fields, "from").length;
+  if (author === undefined || others.length > 0 || places > 1) throw mailErrors.authorUnclear({ what: author === undefined ? "nobody" : places > 1 ? `authors in ${places} fields` : `${from.length} authors` });
+  return author;
 }
 
 function mailboxOf(text: string, field: string): Mailbox {

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { addressKey, crlfLineEnds, headerValue, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import { addressKey, crlfLineEnds, headerValue, headerValues, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import { rfc5322Date } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message } from "../messages/message.ts";
@@ -23,8 +23,10 @@ export async function readRaw(spool: Spool, raw: Readable, { from, maxBytes }: {
 
 export function checkRaw(message: Message, from: Mailbox): void {
   if (message.messageId === undefined) throw mailErrors.invalidMessageId();
-  const author = message.from[0];
-  if (author === undefined || addressKey(author) !== addressKey(from)) throw mailErrors.fromMismatch({ from: from.address });
+  const [author, ...others] = message.from;
+  // Another author, beside it or in a second From field, would be shown by some readers and was checked by nobody.
+  const only = others.length === 0 && headerValues(message.fields, "from").length === 1;
+  if (author === undefined || !only || addressKey(author) !== addressKey(from)) throw mailErrors.fromMismatch({ from: from.address });
   if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
 }
 

@@ -125,6 +125,13 @@ export function sendingConformance(engine: TestEngine): void {
       const { raw, transport } = await open(t, engine);
       await assert.rejects(raw("To: a@b.example\r\n\r\nx"), { message: "The From field names nobody" });
       await assert.rejects(raw(messageOf({ From: "a@example.com, b@example.com" })), { message: "The From field names 2 authors" });
+      // Readers differ in which of two they show.
+      const twice = messageOf().replace("From: ", "From: Boss <boss@bank.example>\r\nFrom: ");
+      for (const text of [twice, messageOf().replace("To: ", "from : Boss <boss@bank.example>\r\nTo: ")]) {
+        await assert.rejects(raw(text), { code: "E_REJECTED" });
+        await assert.rejects(raw(text, { via: "binding" }), { message: "From: header does not match mail from" });
+      }
+      await assert.rejects(raw(messageOf({ From: "App <app@example.com>, Boss <boss@bank.example>" }), { via: "binding" }), { message: "From: header does not match mail from" });
       await assert.rejects(raw(messageOf(), { to: ["nobody"] }), { message: '\'to\' is not an email address: "nobody"' });
       await assert.rejects(raw(messageOf(), { from: "nobody" }), { message: '\'from\' is not an email address: "nobody"' });
       await assert.rejects(raw(messageOf(), { via: "binding", from: "other@example.com" }), { message: "From: header does not match mail from" });
@@ -171,6 +178,26 @@ export function sendingConformance(engine: TestEngine): void {
       verified.add(TO);
       const second = await draft({ from: "app@in.example.com" });
       assert.deepEqual(paths[1], { use: "forward", account: ACCOUNT, zone: zone.id, sender: "app@in.example.com", vouched: true, inbound: { id: second.messageId, rcpt: "app@in.example.com" } });
+    });
+
+    test("a refusal that cannot be noted is no reason to send the others their message again", async (t) => {
+      const { draft } = await open(t, engine, {
+        returns: { pathFor: async () => "path@rp-bounce.example.com", noteRefused: () => Promise.reject(new Error("the database is away")) },
+        answer: (rcpt) => (rcpt.startsWith("gone") ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } } : { rcpt, ok: true }),
+      });
+      assert.deepEqual((await draft({ to: ["gone@x.example", "here@x.example"] })).delivered, ["here@x.example"]);
+    });
+
+    test("the domain of a zone that is gone sends no more, and stands in nobody's way", async (t) => {
+      const { draft, domains, zones, zone, newZone, clock } = await open(t, engine);
+      // Nobody hears of the deletion.
+      domains.close();
+      await zones.delete(zone.id);
+      clock.advance(60_000);
+      await assert.rejects(draft(), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
+      await domains.create(await newZone("example.com", OTHER_ACCOUNT), "example.com");
+      await assert.rejects(draft(), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
+      await draft({}, { account: OTHER_ACCOUNT });
     });
 
     test("what nobody takes is the caller's to send again", async (t) => {

@@ -145,7 +145,8 @@ export function createSending(parts: SendingParts): Sending {
       const [{ rcpt, reply }] = refused as [(typeof refused)[number]];
       throw mailErrors.deliveryFailed({ address: rcpt, status: reply.code, reply: `${reply.enhanced} ${reply.text}`, answer: reply });
     }
-    for (const { rcpt, reply, temporary } of refused) if (!temporary) await returns?.noteRefused({ account, domain: name, rcpt, reply });
+    // The next refusal is another chance to note it; an error now would have the caller send the whole message again.
+    for (const { rcpt, reply, temporary } of refused) if (!temporary) await returns?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
     return {
       delivered: textsOf(settled.filter((one) => one.ok && one.queued !== true)),
       queued: textsOf(settled.filter((one) => one.ok && one.queued === true)),

@@ -113,7 +113,7 @@ export interface SendingDomains {
   get(zone: Zone, id: string): Promise<SendingDomain>;
   /**
    * Makes and locks the records and lets mail be sent from the name; one that is there is answered, its records made whole.
-   * Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx, foreignSpf, multipleSpf, multipleDmarc, multipleDkim.
+   * Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx, multipleSpf, multipleDmarc, multipleDkim.
    */
   create(zone: Zone, name: string): Promise<SendingDomain>;
   /** Throws noSendingDomain. */
@@ -131,7 +131,7 @@ export interface SendingDomains {
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
   /** The domain of this exact name, whoever's it is, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;
-  /** Records without which its mail would be taken for forged, that are not there. Answered from memory for some seconds. */
+  /** Records without which its mail would be taken for forged, that are not there. Answered from memory for some seconds. Throws senderDomainNotAvailable for one whose zone is gone. */
   lacks(domain: SendingDomain): Promise<readonly NeededRecord[]>;
   /** Publishes the next DKIM keys of a name beside those that sign; `promote` of the keys makes them sign. Throws noSendingDomain. */
   rotateDkim(zone: Zone, name: string): Promise<void>;

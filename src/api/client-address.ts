@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { networkSet, plainAddress } from "../kernel/networks.ts";
 
 export interface ClientAddress {
   /** The address a request came from: the peer's, or what a trusted proxy says it was. */
@@ -8,16 +9,9 @@ export interface ClientAddress {
   scheme(request: IncomingMessage): "http" | "https";
 }
 
-/** `trusted`: addresses and CIDR ranges of proxies. What anybody else writes into X-Forwarded-* is ignored. */
+/** `trusted`: addresses and CIDR ranges of proxies. What anybody else writes into X-Forwarded-* is ignored. Throws TypeError for a text that is neither: the settings have been checked. */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const proxies = new BlockList();
-  for (const range of trusted) {
-    const [address, prefix] = range.split("/");
-    const family = isIP(address!) === 6 ? "ipv6" : "ipv4";
-    if (prefix === undefined) proxies.addAddress(address!, family);
-    else proxies.addSubnet(address!, Number(prefix), family);
-  }
-  const isTrusted = (address: string | undefined) => address !== undefined && isIP(address) !== 0 && proxies.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  const isTrusted = networkSet(trusted, (range) => new TypeError(`http.trusted_proxies: ${range} is neither an IP address nor a range of them`));
 
   return {
     ip(request) {
@@ -34,5 +28,4 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
   };
 }
 
-/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2), as a socket that listens on both families sees it. */
-const plain = (address: string | undefined) => address?.replace(/^::ffff:(?=\d+\.)/, "");
+const plain = (address: string | undefined) => (address === undefined ? undefined : plainAddress(address));

@@ -94,3 +94,11 @@ test("what is written into a variable is read back", () => {
   }));
   assert.deepEqual(["", "1e3", "0x10", " "].map((text) => fromVariable({ kind: "number" }, text)), ["", "1e3", "0x10", ""]);
 });
+
+test("addresses and ranges are checked where they are written", async (t) => {
+  const cwd = await folder(t);
+  for (const variable of ["REELPOST_HTTP_TRUSTED_PROXIES", "REELPOST_SMTP_PROXIES", "REELPOST_AUTHENTICATION_TRUSTED", "REELPOST_EGRESS_ALLOW"]) {
+    await readSettings({ cwd, env: { [variable]: "10.0.0.5,2001:db8::/32" } });
+    await assert.rejects(readSettings({ cwd, env: { [variable]: "10.0.0.0/33" } }), /is neither an IP address nor a range of them/, variable);
+  }
+});

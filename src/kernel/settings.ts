@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseNetwork } from "./networks.ts";
 
 /**
  * The settings of the program: the one place where they are named, bounded, explained and given defaults. Validation, environment
@@ -8,6 +9,8 @@ import { z } from "zod";
 const port = (preset: number, description: string) => z.number().int().min(0).max(65_535).default(preset).meta({ description, example: preset });
 const host = (description: string) => z.string().min(1).default("127.0.0.1").meta({ description, example: "127.0.0.1" });
 const count = (preset: number, min: number, max: number, description: string) => z.number().int().min(min).max(max).default(preset).meta({ description, example: preset });
+const ranges = (preset: string[], description: string, example: string) =>
+  z.array(z.string().min(1).refine((text) => parseNetwork(text) !== undefined, "is neither an IP address nor a range of them")).default(preset).meta({ description, example: [example] });
 const group = <Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) => z.strictObject(shape).prefault({} as never).meta({ description });
 
 export const settingsSchema = z.strictObject({
@@ -33,7 +36,7 @@ export const settingsSchema = z.strictObject({
     host: host("Address to listen on"),
     port: port(8787, "TCP port; 0 takes a free one"),
     public_url: z.string().default("").meta({ description: "How clients reach this server, for the addresses it tells; empty: as the request says", example: "https://api.example.com" }),
-    trusted_proxies: z.array(z.string().min(1)).default([]).meta({ description: "Addresses and ranges whose X-Forwarded-For and X-Forwarded-Proto are believed", example: ["127.0.0.1"] }),
+    trusted_proxies: ranges([], "Addresses and ranges whose X-Forwarded-For and X-Forwarded-Proto are believed", "127.0.0.1"),
     metrics_token: z.string().default("").meta({ description: "What /metrics wants as `Authorization: Bearer`; empty: nothing, and only this machine may ask", example: "" }),
   }),
   api: group("The v4 API", {
@@ -46,7 +49,7 @@ export const settingsSchema = z.strictObject({
     host: host("Address to listen on"),
     port: port(2525, "TCP port; 0 takes a free one. Mail of the internet arrives at 25"),
     name: z.string().default("").meta({ description: "Name this server has in greetings, Received fields and results of authentication, and says HELO with; empty: the machine's own", example: "mx1.example.com" }),
-    proxies: z.array(z.string().min(1)).default([]).meta({ description: "Addresses and ranges of load balancers that begin each connection with a PROXY header, version 1 or 2", example: ["10.0.0.5"] }),
+    proxies: ranges([], "Addresses and ranges of load balancers that begin each connection with a PROXY header, version 1 or 2", "10.0.0.5"),
     connections: count(500, 1, 100_000, "Connections at once"),
     connections_per_address: count(50, 1, 100_000, "Connections at once from one IPv4 address or IPv6 /64"),
     messages_per_minute: count(0, 0, 1_000_000, "Messages in a minute from one IPv4 address or IPv6 /64; 0: no limit"),
@@ -85,7 +88,7 @@ export const settingsSchema = z.strictObject({
   }),
   authentication: group("What becomes of mail by who stands behind it", {
     enabled: z.boolean().default(true).meta({ description: "Whether SPF, DKIM, DMARC and ARC are looked at", example: true }),
-    trusted: z.array(z.string().min(1)).default(["127.0.0.1", "::1"]).meta({ description: "Addresses and ranges whose mail is judged and never refused for it", example: ["10.0.0.0/8"] }),
+    trusted: ranges(["127.0.0.1", "::1"], "Addresses and ranges whose mail is judged and never refused for it", "10.0.0.0/8"),
     require: z.enum(["spf-or-dkim", "nothing"]).default("spf-or-dkim").meta({ description: "What a message must pass to be taken", example: "spf-or-dkim" }),
     spf_fail: z.enum(["accept", "quarantine", "reject"]).default("accept").meta({ description: "What an SPF fail means where DKIM holds", example: "accept" }),
     dmarc_reject: z.enum(["accept", "quarantine", "reject"]).default("reject").meta({ description: "What a DMARC fail means where the domain asks to reject", example: "reject" }),
@@ -134,7 +137,7 @@ export const settingsSchema = z.strictObject({
     allow_loopback: z.boolean().default(false).meta({ description: "This machine's own addresses: 127.0.0.0/8 and ::1", example: false }),
     allow_private: z.boolean().default(false).meta({ description: "Private, link-local and other addresses that are no place on the internet", example: false }),
     deny_ports: z.array(z.number().int().min(0).max(65_535)).default([25]).meta({ description: "TCP ports that are closed whatever the address", example: [25] }),
-    allow: z.array(z.string().min(1)).default([]).meta({ description: "Addresses and ranges that are open before every other rule", example: ["10.1.2.0/24"] }),
+    allow: ranges([], "Addresses and ranges that are open before every other rule", "10.1.2.0/24"),
   }),
 });
 

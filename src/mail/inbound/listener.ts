@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { SMTPServerSession } from "smtp-server";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { receivedField } from "../../protocol/smtp/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
@@ -8,7 +9,6 @@ import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
 import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
 import { foldReplies } from "./fold.ts";
 import { createInspection } from "./inspect.ts";
-import { networkOf } from "./network.ts";
 import { createRate } from "./rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
 import { answerWith, createSession, envelopeOf, protocolOf, safely, wireAddress } from "./session.ts";

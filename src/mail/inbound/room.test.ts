@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { createManualClock } from "../../kernel/index.ts";
-import { addressSet, networkOf } from "./network.ts";
+import { addressSet } from "./network.ts";
 import { createRate } from "./rate.ts";
 import { createRoom, type Place } from "./room.ts";
 
@@ -96,21 +96,8 @@ test("a rate lets so many through at once, and as many again in its time; keys a
   assert.equal(createRate({ most: 0, perMs: 1, clock }).take("a"), true);
 });
 
-test("who shares a limit: an IPv4 address, an IPv6 /64", () => {
-  assert.equal(networkOf("192.0.2.1"), "192.0.2.1");
-  assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");
-  assert.equal(networkOf("2001:db8::1"), "2001:db8:0:0::/64");
-  assert.equal(networkOf("2001:db8:0:0:1:2:3:4"), networkOf("2001:0DB8::"));
-  assert.equal(networkOf("::1"), "0:0:0:0::/64");
-  assert.equal(networkOf("fe80::1%eth0"), "fe80:0:0:0::/64");
-  assert.equal(networkOf("64:ff9b::192.0.2.1"), "64:ff9b:0:0::/64");
-  assert.notEqual(networkOf("2001:db8:0:1::1"), networkOf("2001:db8:0:2::1"));
-});
-
 test("addresses and ranges; anything else is refused with its place", () => {
-  const has = addressSet(["10.0.0.5", "192.0.2.0/24", "2001:db8::/32"], "smtp.proxies");
-  for (const ip of ["10.0.0.5", "::ffff:10.0.0.5", "192.0.2.200", "2001:db8:1::1"]) assert.equal(has(ip), true, ip);
-  for (const ip of ["10.0.0.6", "2001:db9::1", "", undefined, "name"]) assert.equal(has(ip), false, String(ip));
+  assert.equal(addressSet(["192.0.2.0/24"], "smtp.proxies")("192.0.2.200"), true);
   for (const range of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", ""]) {
     assert.throws(() => addressSet([range], "smtp.proxies"), (err: Error) => err.message === `smtp.proxies: ${range} is neither an IP address nor a range of them`);
   }

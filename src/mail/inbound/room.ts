@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/index.ts";
-import { networkOf } from "./network.ts";
+import { networkOf } from "../../kernel/networks.ts";
 
 /**
  * Who may be connected. Places are few, and clients that only hold one are many: so a network has no more than its share, and when all places

@@ -3,10 +3,11 @@ import type { AddressInfo, Socket } from "node:net";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { SMTPConnectionOptions } from "smtp-server/lib/smtp-connection";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import { plainAddress } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { mailErrors } from "../errors.ts";
 import { StrictConnection, type ConnectionLimits } from "./connection.ts";
-import { addressSet, plainAddress } from "./network.ts";
+import { addressSet } from "./network.ts";
 import { readProxied } from "./proxied.ts";
 import { createRoom, type Place, type Room } from "./room.ts";
 

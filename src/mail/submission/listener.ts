@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import type { SMTPServerSession } from "smtp-server";
 import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { DEFAULT_SERVER_LIMITS } from "../inbound/listener.ts";
-import { networkOf } from "../inbound/network.ts";
 import { createRate } from "../inbound/rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "../inbound/server.ts";
 import { answerWith, createSession, envelopeOf, safely, wireAddress } from "../inbound/session.ts";

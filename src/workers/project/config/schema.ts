@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import { z } from "zod";
+import { parseNetwork } from "../../../kernel/networks.ts";
 import { RULE_TYPES } from "./rules.ts";
 
 /** The fields of a worker's configuration file, named as wrangler names them. What each means is in docs of the platform; here is its shape. */
@@ -160,11 +160,7 @@ const unsupported = Object.fromEntries(Object.keys(UNSUPPORTED).map((name) => [n
 
 const addressRange = z
   .string()
-  .refine((text) => {
-    const [host = "", bits, more] = text.split("/");
-    const size = isIP(host) === 6 ? 128 : 32;
-    return isIP(host) !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= size));
-  }, "is neither an IP address nor a range")
+  .refine((text) => parseNetwork(text) !== undefined, "is neither an IP address nor a range")
   .meta({ example: "10.1.2.0/24" });
 
 const port = z.number().int().min(0).max(65_535);

@@ -1,4 +1,5 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { networkSet } from "../../../kernel/networks.ts";
 
 /** Where workers may connect to. */
 export interface EgressPolicy {
@@ -29,37 +30,15 @@ const NOT_PUBLIC = [
 ]; // prettier-ignore
 
 export function createEgressCheck(policy: EgressPolicy): EgressCheck {
-  const allowed = blockList(policy.allow);
-  const loopback = blockList(LOOPBACK);
-  const notPublic = blockList(NOT_PUBLIC);
-  return (given, port) => {
-    const address = unmapped(given);
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    if (allowed.check(address, family)) return undefined;
+  const setOf = (ranges: readonly string[]) => networkSet(ranges, (range) => new TypeError(`egress: ${range} is neither an address nor a range`));
+  const [isAllowed, isLoopback, isNotPublic] = [setOf(policy.allow), setOf(LOOPBACK), setOf(NOT_PUBLIC)];
+  return (address, port) => {
+    // A set holds no such thing, and what is in none of them is open.
+    if (isIP(address) === 0) return "what is no address is closed to workers";
+    if (isAllowed(address)) return undefined;
     if (policy.denyPorts.includes(port)) return `port ${port} is closed to workers`;
-    if (loopback.check(address, family)) return policy.allowLoopback ? undefined : "loopback addresses are closed to workers";
-    if (notPublic.check(address, family) && !policy.allowPrivate) return "private and special addresses are closed to workers";
+    if (isLoopback(address)) return policy.allowLoopback ? undefined : "loopback addresses are closed to workers";
+    if (isNotPublic(address) && !policy.allowPrivate) return "private and special addresses are closed to workers";
     return undefined;
   };
-}
-
-/** ::ffff:10.0.0.1 (and ::ffff:a00:1) is 10.0.0.1 in another dress (RFC 4291 2.5.5.2). */
-function unmapped(address: string): string {
-  const [, tail] = /^::ffff:(.+)$/i.exec(address) ?? [];
-  if (tail === undefined) return address;
-  if (isIP(tail) === 4) return tail;
-  const [high = 0, low = 0] = tail.split(":").map((word) => Number.parseInt(word, 16));
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
-}
-
-function blockList(ranges: string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = "", bits] = range.split("/");
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    if (isIP(address) === 0) throw new TypeError(`egress: ${range} is neither an address nor a range`);
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return list;
 }

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { networkOf, networkSet, parseNetwork, plainAddress } from "./networks.ts";
+
+const refuse = (range: string) => new Error(`not ${range}`);
+
+test("addresses and ranges are read, and nothing else", () => {
+  assert.deepEqual(parseNetwork("10.0.0.5"), { address: "10.0.0.5", prefix: 32, family: "ipv4" });
+  assert.deepEqual(parseNetwork("2001:db8::/32"), { address: "2001:db8::", prefix: 32, family: "ipv6" });
+  for (const text of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", "", " 10.0.0.5", "10.0.0.5\n", "fe80::1%eth0", "10.0.0.0/8/8", "10.0.0.0/-1", "010.0.0.1"]) assert.equal(parseNetwork(text), undefined, JSON.stringify(text));
+});
+
+test("a set knows its addresses in every spelling, and refuses what it cannot read", () => {
+  const has = networkSet(["10.0.0.5", "192.0.2.0/24", "2001:db8::/32", "fe80::/10"], refuse);
+  for (const ip of ["10.0.0.5", "::ffff:10.0.0.5", "::FFFF:10.0.0.5", "::ffff:a00:5", "192.0.2.200", "2001:db8:1::1", "2001:0DB8::", "fe80::1%eth0"]) assert.equal(has(ip), true, ip);
+  for (const ip of ["10.0.0.6", "::ffff:10.0.0.6", "2001:db9::1", "", undefined, "name", "10.0.0.5/32", "::10.0.0.5"]) assert.equal(has(ip), false, String(ip));
+  assert.equal(networkSet([], refuse)("10.0.0.5"), false);
+  assert.throws(() => networkSet(["10.0.0.5", "intranet"], refuse), { message: "not intranet" });
+});
+
+test("IPv4 ranges hold what their first bits say", () => {
+  const octets = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 });
+  const bits = (ip: number[]) => ip.map((octet) => octet.toString(2).padStart(8, "0")).join("");
+  fc.assert(fc.property(octets, octets, fc.nat(32), fc.boolean(), (a, b, prefix, mapped) => {
+    const expected = bits(a).slice(0, prefix) === bits(b).slice(0, prefix);
+    assert.equal(networkSet([`${a.join(".")}/${prefix}`], refuse)(`${mapped ? "::ffff:" : ""}${b.join(".")}`), expected);
+  }), { numRuns: 200 });
+});
+
+test("who shares a limit: an IPv4 address, an IPv6 /64", () => {
+  assert.equal(networkOf("192.0.2.1"), "192.0.2.1");
+  assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");
+  assert.equal(networkOf("2001:db8::1"), "2001:db8:0:0::/64");
+  assert.equal(networkOf("2001:db8:0:0:1:2:3:4"), networkOf("2001:0DB8::"));
+  assert.equal(networkOf("::1"), "0:0:0:0::/64");
+  assert.equal(networkOf("fe80::1%eth0"), "fe80:0:0:0::/64");
+  assert.equal(networkOf("64:ff9b::192.0.2.1"), "64:ff9b:0:0::/64");
+  assert.notEqual(networkOf("2001:db8:0:1::1"), networkOf("2001:db8:0:2::1"));
+  assert.deepEqual([plainAddress("::ffff:10.0.0.1"), plainAddress("::1"), plainAddress(undefined)], ["10.0.0.1", "::1", ""]);
+});

@@ -1,0 +1,58 @@
+import { BlockList, isIP, isIPv6 } from "node:net";
+
+/** IP addresses and ranges of them, as settings, tokens and limits speak of them. */
+
+/** An address is a range of one. */
+export interface Network {
+  address: string;
+  /** Bits that the addresses of the range share. */
+  prefix: number;
+  family: "ipv4" | "ipv6";
+}
+
+/** "10.0.0.5", "10.0.0.0/8", "2001:db8::/32"; undefined for anything else. */
+export function parseNetwork(text: string): Network | undefined {
+  const [, address = "", digits] = /^([^/%\s]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  const longest = version === 4 ? 32 : 128;
+  const prefix = digits === undefined ? longest : Number(digits);
+  return version === 0 || prefix > longest ? undefined : { address, prefix, family: version === 4 ? "ipv4" : "ipv6" };
+}
+
+/** Whether an address is in a set. What is no address is in none. */
+export type NetworkSet = (ip: string | undefined) => boolean;
+
+/** Throws what `refuse` makes of a text that is neither an address nor a range. An IPv4 range holds its addresses in IPv6 clothing too. */
+export function networkSet(ranges: readonly string[], refuse: (range: string) => Error): NetworkSet {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const network = parseNetwork(range);
+    if (network === undefined) throw refuse(range);
+    list.addSubnet(network.address, network.prefix, network.family);
+  }
+  return (ip) => {
+    const plain = plainAddress(ip).replace(/%.*$/, "");
+    return ranges.length > 0 && isIP(plain) !== 0 && list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4");
+  };
+}
+
+/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2), as a socket of both families reports it, without it. */
+export const plainAddress = (ip: string | undefined): string => ip?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
+
+/**
+ * Who shares a limit: an IPv4 address, or the /64 of an IPv6 address, which is what one customer gets; anybody in it has 2^64 addresses to
+ * come from.
+ */
+export function networkOf(ip: string): string {
+  const plain = plainAddress(ip);
+  if (!isIPv6(plain)) return plain;
+  const [head = "", tail] = plain.replace(/%.*$/, "").split("::");
+  const groups = head === "" ? [] : head.split(":");
+  if (tail !== undefined) {
+    // A tail in dotted form counts for two groups, but stands behind the first four whatever it is.
+    const behind = tail === "" ? 0 : tail.split(":").length + (tail.includes(".") ? 1 : 0);
+    while (groups.length + behind < 8) groups.push("0");
+    if (tail !== "") groups.push(...tail.split(":"));
+  }
+  return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+}

@@ -35,6 +35,8 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   const api = createApi(server.ready, TOKEN);
   const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
   const metadata = { bindings: [{ type: "kv_namespace", name: "NOTES", namespace_id: namespace }] };
+  const { id: address } = await api.ok("post", "email/routing/addresses", { body: { email: "ada@example.net" } });
+  await api.ok("patch", `email/routing/addresses/${address}`, { body: { status: "verified" } });
   await api.deploy("live", WORKER("before"), metadata);
   const here = (options: { method?: string; body?: string } = {}) => ask(server.ready, "/", { host: "live.main.localhost", ...options });
   assert.equal((await here({ method: "PUT", body: "a note" })).body, "kept");

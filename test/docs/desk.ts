@@ -35,7 +35,7 @@ export interface Desk {
 /** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. `cache` keeps compiled code for the next command. */
 export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
-  const [http, smtp, other] = await freePorts(3);
+  const [http, smtp, other, submission, dns] = await freePorts(5);
   const tools = join(dir, ".tools");
   await mkdir(tools);
   await cp(join(root, "examples"), join(dir, "examples"), { recursive: true, filter: (path) => !path.includes(".reelpost") && !path.includes("node_modules") });
@@ -47,13 +47,13 @@ export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
   // A progress meter would stand between the lines that are compared.
   await writeFile(join(dir, ".curlrc"), "silent\nshow-error\n");
 
-  const local: Record<string, string> = { "8787": String(http), "2525": String(smtp), "9099": String(other) };
-  const localize = (text: string) => text.replace(/\b(8787|2525|9099)\b/g, (port) => local[port]!);
+  const local: Record<string, string> = { "8787": String(http), "2525": String(smtp), "9099": String(other), "2465": String(submission), "1053": String(dns) };
+  const localize = (text: string) => text.replace(/\b(8787|2525|9099|2465|1053)\b/g, (port) => local[port]!);
   const notifier = join(dir, "examples", "notifier", "wrangler.jsonc");
   await writeFile(notifier, localize(await readFile(notifier, "utf8")));
   return {
     dir,
-    env: { ...process.env, PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", NODE_COMPILE_CACHE: cache, WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
+    env: { ...process.env, ...serverEnv(submission!, dns!), PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", NODE_COMPILE_CACHE: cache, WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
     localize,
     close: () => rm(dir, { recursive: true, force: true }),
   };
@@ -63,6 +63,9 @@ export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
     await chmod(join(tools, name), 0o755);
   }
 }
+
+/** What `serve` has no option for. No page asks the DNS of the world: nobody answers here, so that the server believes its own zones. */
+const serverEnv = (submission: number, dns: number) => ({ REELPOST_SUBMISSION_PORT: String(submission), REELPOST_DNS_PORT: String(dns), REELPOST_DNS_RESOLVERS: "127.0.0.1:9" });
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(

@@ -63,6 +63,8 @@ export async function openSession(target: SessionTarget, options: SessionOptions
   const peer = nameOf(target);
   const { timeouts } = options;
   let connection: SMTPConnection | undefined;
+  // A peer that hangs up over the command STARTTLS fails at TLS as much as one that does so in the handshake.
+  let lastSaid = "";
   try {
     const socket = await openSocket(target, { timeoutMs: timeouts.connectMs, ...(options.localAddress && { localAddress: options.localAddress }) }, signal);
     const verified = target.policy.level === "verified" && target.policy.verify === undefined;
@@ -82,12 +84,19 @@ export async function openSession(target: SessionTarget, options: SessionOptions
       maxResponseSize: 64 * 1024,
       tls: { rejectUnauthorized: verified, ...(options.ca !== undefined && { ca: options.ca }), ...(target.policy.level === "opportunistic" ? {} : { minVersion: "TLSv1.2" }) },
     });
+    const inner = connection as unknown as Inner;
+    const say = inner._sendCommand;
+    inner._sendCommand = function sendCommand(text, log) {
+      lastSaid = text;
+      return say.call(inner, text, log);
+    };
     const session = createSession(connection, target, peer, timeouts);
     await session.open(signal);
+    inner._sendCommand = say;
     return session;
   } catch (err) {
     connection?.close();
-    throw sessionFailure(signal.aborted ? interrupted() : err, peer, connection?.upgrading);
+    throw sessionFailure(signal.aborted ? interrupted() : err, peer, connection?.upgrading === true || lastSaid === "STARTTLS");
   }
 }
 

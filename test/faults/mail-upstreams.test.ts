@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { describe, test, type TestContext } from "node:test";
+import { atFirst, startNextHop, type Misbehave, type NextHop } from "../support/next-hop.ts";
+import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+
+/** The next server fails in every way it can while a message is on its way through: it arrives all the same, and its sender is answered in time. */
+
+async function behind(t: TestContext, misbehave: Misbehave, { extensions, env = {}, password }: { extensions?: string[]; env?: Record<string, string>; password?: string } = {}): Promise<{ world: MailWorld; hop: NextHop; send: (subject: string, more?: { from?: string; to?: string[] }) => Promise<string> }> {
+  let armed = false;
+  const hop = await startNextHop(t, (command, socket) => (armed ? misbehave(command, socket) : command === "STARTTLS" ? "454 4.7.0 not yet" : undefined), extensions && { extensions });
+  const world = await startMailWorld(t, { nextPort: hop.port, env: { ...env, ...(password !== undefined && { REELPOST_OUTBOUND_SMART_HOSTS: `smtp://user:${password}@127.0.0.1:${hop.port}` }) } });
+  for (const name of ["bob", "carol"]) {
+    await world.destination(`${name}@there.example`);
+    await world.rule(name, "forward", `${name}@there.example`);
+  }
+  // The mail that asks the addresses to agree: from here on nothing but what the test sends is on its way, and not over connections of before.
+  if (password === undefined) await until(() => hop.taken.length >= 2 || undefined, "the mail to the addresses");
+  hop.taken.length = hop.commands.length = 0;
+  hop.hangUp();
+  armed = true;
+  return { world, hop, send: (subject, { from, to = ["bob@routed.example"] } = {}) => sendRaw(world.server.smtp!.port, { to, raw: letter(subject), ...(from !== undefined && { from }) }) };
+}
+
+const acknowledged = ({ taken }: NextHop) => taken.filter((one) => one.acknowledged);
+const stepsOf = (events: { step: string }[]) => events.map(({ step }) => step).filter((step) => ["deferred", "delivered", "bounced"].includes(step));
+
+describe("the next server", { concurrency: true }, () => {
+  for (const [what, misbehave, more] of [
+    ["drops the connection after the final dot", atFirst(2, ".", "drop"), 2],
+    ["answers the message with 4xx", atFirst(2, ".", "451 4.7.1 later"), 2],
+    ["answers the recipient with 4xx", atFirst(2, "RCPT", "450 4.2.0 greylisted"), 0],
+    ["greets with 421", atFirst(2, "connect", "421 4.3.2 too busy"), 0],
+    ["drops the connection at DATA", atFirst(2, "DATA", "drop"), 0],
+  ] as const) {
+    test(`${what}, twice: the sender has 250, the message arrives`, async (t) => {
+      const { world, hop, send } = await behind(t, misbehave);
+      assert.match(await send("patience"), /^250 /);
+      const { events } = await world.story("patience", ({ status }) => status === "delivered");
+      assert.deepEqual(stepsOf(events), ["deferred", "deferred", "delivered"]);
+      assert.equal(acknowledged(hop).length, 1, JSON.stringify(hop.taken));
+      // Where nobody can know whether it was taken it comes again, and nowhere else.
+      assert.equal(hop.taken.length, 1 + more);
+    });
+  }
+
+  test("drops the connection after the final dot, and forwards are not queued: the sender keeps the message, and comes again", async (t) => {
+    const { world, hop, send } = await behind(t, atFirst(1, ".", "drop"), { env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
+    assert.match(await send("kept"), /^451 4\.4\.2 /);
+    assert.equal((await world.story("kept", ({ status }) => status === "deferred")).deliveries.at(-1)!.status, "deferred");
+    assert.match(await send("kept"), /^250 /);
+    assert.deepEqual([hop.taken.length, acknowledged(hop).length], [2, 1]);
+  });
+
+  for (const [where, command] of [["before its greeting", "connect"], ["over the recipient", "RCPT"], ["after the final dot", "."]] as const) {
+    test(`hangs ${where}: the sender has an answer in less than half a minute, and the message arrives later`, async (t) => {
+      const { world, hop, send } = await behind(t, atFirst(1, command, "hang"));
+      const begun = performance.now();
+      assert.match(await send("slow"), /^250 /);
+      assert.ok(performance.now() - begun < 28_000, `${performance.now() - begun} ms`);
+      await world.story("slow", ({ status }) => status === "delivered");
+      assert.equal(acknowledged(hop).length, 1);
+    });
+  }
+
+  const garbage: Misbehave = (_, socket) => {
+    socket.write("220 2.0.0 go\r\n");
+    socket.once("data", () => void socket.write("500 5.5.1 what do you mean\r\n"));
+    return "hang";
+  };
+  for (const [how, onStartTls] of [["closes the connection", () => "drop"], ["says 454", () => "454 4.7.0 no TLS now"], ["says yes and goes on in the clear", garbage]] as [string, Misbehave][]) {
+    const extensions = ["STARTTLS", "AUTH PLAIN LOGIN"];
+    const misbehave: Misbehave = (command, socket) => (command === "STARTTLS" ? onStartTls(command, socket) : undefined);
+
+    test(`${how} at STARTTLS: mail goes in the clear`, async (t) => {
+      const { world, hop, send } = await behind(t, misbehave, { extensions });
+      assert.match(await send("bare"), /^250 /);
+      await world.story("bare", ({ status }) => status === "delivered");
+      assert.equal(acknowledged(hop).length, 1);
+    });
+
+    test(`${how} at STARTTLS: a password does not go in the clear, and the message waits`, async (t) => {
+      const { world, hop, send } = await behind(t, misbehave, { extensions, password: "s3cret-pass" });
+      assert.match(await send("sealed"), /^250 /);
+      const { deliveries } = await world.story("sealed", ({ status }) => ["deferred", "queued"].includes(status));
+      assert.match(deliveries[0]!.response!, /TLS|left alone/);
+      assert.deepEqual([hop.taken.length, hop.commands.filter((command) => /^(AUTH|MAIL)/i.test(command))], [0, []]);
+    });
+  }
+
+  test("refuses one of several recipients: the others have it, the sender has 250 and a report, and nobody has one where the sender is nobody", async (t) => {
+    const { world, hop, send } = await behind(t, (command) => (command.startsWith("RCPT") && command.includes("<carol@") ? "550 5.1.1 no such user" : undefined));
+    const both = ["bob@routed.example", "carol@routed.example"];
+    assert.match(await send("partly", { to: both }), /^250 /);
+    const report = await until(() => hop.taken.find(({ to }) => to[0] === `ada@${SENDERS}`), "the report");
+    assert.equal(report.from, "");
+    assert.match(report.raw, /Final-Recipient: rfc822; ?carol@routed\.example[^]*550 5\.1\.1 no such user/);
+    assert.doesNotMatch(report.raw, /Final-Recipient: rfc822; ?bob@/);
+    const statuses = async (subject: string) => {
+      const found: { to: string; status: string }[] = await world.api.ok("get", `email/activity?kind=routing&search=${subject}`);
+      return found.map(({ to, status }) => `${to} ${status}`).sort();
+    };
+    assert.deepEqual(await statuses("partly"), ["bob@routed.example delivered", "carol@routed.example deliveryFailed"]);
+
+    assert.match(await send("nobody's", { from: "", to: both }), /^250 /);
+    assert.deepEqual(await statuses("nobody%27s"), ["bob@routed.example delivered", "carol@routed.example deliveryFailed"]);
+    assert.deepEqual(hop.taken.filter(({ to }) => to.includes("")), []);
+    assert.match(await send("alone", { to: ["carol@routed.example"] }), /^550 5\.1\.1 no such user/);
+    assert.equal(hop.taken.filter(({ to }) => to[0] === `ada@${SENDERS}`).length, 1);
+  });
+});

@@ -1,0 +1,98 @@
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import type { Scope } from "../e2e/serve-client.ts";
+
+/** An SMTP server that others deliver to, and that misbehaves as it is told. */
+
+export interface Taken {
+  from: string;
+  to: string[];
+  /** Every octet, dots unstuffed, one character each. */
+  raw: string;
+  /** Whether it was answered with 250. */
+  acknowledged: boolean;
+}
+
+/**
+ * What to do instead of the ordinary answer: a reply, "hang" (nothing is said any more), "drop" (the connection ends), or undefined. `"."` is the
+ * end of a message, `"connect"` comes before the greeting.
+ */
+export type Misbehave = (command: string, socket: Socket) => string | undefined;
+
+export interface NextHop {
+  port: number;
+  /** Whole messages, in the order they came. */
+  taken: Taken[];
+  commands: string[];
+  /** Ends all connections. */
+  hangUp(): void;
+}
+
+export async function startNextHop(t: Scope, misbehave: Misbehave = () => undefined, { extensions = ["PIPELINING", "8BITMIME", "SMTPUTF8"] } = {}): Promise<NextHop> {
+  const open = new Set<Socket>();
+  const hangUp = () => open.forEach((socket) => socket.destroy());
+  const hop: NextHop = { port: 0, taken: [], commands: [], hangUp };
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket)).on("error", () => {});
+    let envelope = { from: "", to: [] as string[] };
+    let buffer = "";
+    let inData = false;
+
+    /** False when nothing more is to be read. */
+    function say(said: string): boolean {
+      if (said === "drop") socket.destroy();
+      else if (said !== "hang") socket.write(`${said}\r\n`);
+      return said !== "drop" && said !== "hang";
+    }
+
+    function obey(command: string): boolean {
+      hop.commands.push(command);
+      const verb = command.slice(0, 4).toUpperCase();
+      const path = /<([^>]*)>/.exec(command)?.[1] ?? "";
+      const said = misbehave(command, socket) ?? ordinary(verb);
+      if (verb === "MAIL") envelope = { from: path, to: [] };
+      if (verb === "RCPT" && said.startsWith("250")) envelope.to.push(path);
+      inData = said.startsWith("354");
+      return say(said);
+    }
+
+    function ordinary(verb: string): string {
+      if (verb === "EHLO") return ["250-next.example", ...extensions.map((name) => `250-${name}`), "250 ENHANCEDSTATUSCODES"].join("\r\n");
+      if (verb === "DATA" && envelope.to.length === 0) return "503 5.5.1 nobody to send it to";
+      return verb === "DATA" ? "354 go" : verb === "QUIT" ? "221 2.0.0 bye" : "250 2.0.0 ok";
+    }
+
+    function takeMessage(stuffed: string): boolean {
+      inData = false;
+      const said = misbehave(".", socket) ?? "250 2.0.0 ok";
+      hop.taken.push({ ...envelope, raw: stuffed.replace(/(^|\r\n)\.\./g, "$1."), acknowledged: said.startsWith("250") });
+      return say(said);
+    }
+
+    socket.on("data", (chunk) => {
+      buffer += chunk.toString("latin1");
+      for (;;) {
+        // The line end before the dot is the message's own.
+        const end = inData ? (buffer.startsWith(".\r\n") ? -2 : buffer.indexOf("\r\n.\r\n")) : buffer.indexOf("\r\n");
+        if (end === -1) return;
+        const piece = buffer.slice(0, Math.max(0, end + (inData ? 2 : 0)));
+        buffer = buffer.slice(end + (inData ? 5 : 2));
+        if (!(inData ? takeMessage(piece) : obey(piece))) return;
+      }
+    });
+    say(misbehave("connect", socket) ?? "220 next.example ESMTP");
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  hop.port = (server.address() as AddressInfo).port;
+  t.after(async () => {
+    hangUp();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return hop;
+}
+
+/** Does so the first `times` times a command begins with `what`, then behaves. */
+export function atFirst(times: number, what: string, how: string): Misbehave {
+  let left = times;
+  return (command) => (command.startsWith(what) && left-- > 0 ? how : undefined);
+}

@@ -33,6 +33,7 @@ const needs: Need[] = [
   ...[
     { name: "Knot DNS", program: "knotd", debianPackage: "knot", without: "dynamic updates of DNS (RFC 2136) are not tried on a real server" },
     { name: "dig", program: "dig", debianPackage: "bind9-dnsutils", without: "the DNS server is not asked by dig" },
+    { name: "OpenSSL", program: "openssl", debianPackage: "openssl", without: "STARTTLS is not spoken with openssl s_client" },
     { name: "swaks", program: "swaks", debianPackage: "swaks", without: "mail is not sent by swaks" },
     { name: "Postfix", program: "smtp-source", debianPackage: "postfix", without: "smtp-source, smtp-sink and posttls-finger do not talk to the mail server" },
     { name: "dkimpy", program: "dkimverify", debianPackage: "python3-dkim", without: "signatures and seals are not checked by another implementation" },

@@ -33,13 +33,20 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
   return routing;
 }
 
+export interface RouteParts {
+  reports?: Pick<DmarcReporting, "takes">;
+  /** Whether mail is sent from a domain. */
+  sends?: (domain: string) => Promise<boolean>;
+}
+
 /** Where a recipient's mail goes: by the rules of a routed domain, to the worker whose own address it is, or to the operator. */
-export async function routeOf(recipient: string, routing: Pick<EmailRouting, "resolve">, { scripts }: Pick<Platform, "scripts">, { workers, email }: Pick<Settings, "workers" | "email">, reports?: Pick<DmarcReporting, "takes">): Promise<Routed> {
+export async function routeOf(recipient: string, routing: Pick<EmailRouting, "resolve">, { scripts }: Pick<Platform, "scripts">, { workers, email }: Pick<Settings, "workers" | "email">, { reports, sends }: RouteParts = {}): Promise<Routed> {
   const found = await routing.resolve(recipient);
   if (found.kind !== "none" || found.why !== "not our domain") return found;
-  const [, domain = ""] = /^(?:postmaster|abuse)@(.+)$/i.exec(recipient) ?? [];
-  // Bounces come in for it, so that it has a postmaster (RFC 5321 4.5.1).
-  if (domain.toLowerCase() === email.forward_domain.toLowerCase()) return routing.resolve("postmaster");
+  const [, domain = ""] = /^(?:postmaster|abuse)@(.+)$/.exec(recipient.toLowerCase()) ?? [];
+  // Bounces come in for these, so that they have a postmaster (RFC 5321 4.5.1).
+  if (domain === email.forward_domain.toLowerCase()) return routing.resolve("postmaster");
+  if (domain.startsWith(`${email.sending_label}.`) && (await sends?.(domain.slice(email.sending_label.length + 1))) === true) return routing.resolve("postmaster");
   // Nobody reads reports yet: they are taken, for whoever sends them was asked to.
   if ((await reports?.takes(recipient)) === true) return { kind: "drop" };
   return mailRoute(recipient, workers.domain, scripts);

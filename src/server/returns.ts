@@ -17,6 +17,8 @@ export interface ReturnsParts {
   /** Reports come from the domain of forwarded mail. */
   service: Pick<ServiceKeys, "keys">;
   list?: BounceList;
+  /** Whether mail is sent from a domain. */
+  sends?: (domain: string) => Promise<boolean>;
   trace: Trace;
 }
 
@@ -29,10 +31,10 @@ export interface ReturnsRoom {
 const SWEEP_MS = 60_000;
 
 /** What comes back of mail, and what senders are told. */
-export function composeReturns({ store: { db }, secrets, settings: { email, smtp, outbound }, queue, srs, signer, service, list, trace }: ReturnsParts, { clock, ids, log, lifecycle }: Basics): ReturnsRoom {
+export function composeReturns({ store: { db }, secrets, settings: { email, smtp, outbound }, queue, srs, signer, service, list, sends, trace }: ReturnsParts, { clock, ids, log, lifecycle }: Basics): ReturnsRoom {
   const returns = createReturns({
     db, queue, srs, keys: secrets.derive("return-paths"), forwardDomain: email.forward_domain, label: email.sending_label, name: smtp.name === "" ? hostname() : smtp.name,
-    signer, signWith: () => service.keys(), ...(list && { list }), trace, clock, ids, log,
+    signer, signWith: () => service.keys(), ...(list && { list }), ...(sends && { sends }), trace, clock, ids, log,
     // A server that keeps trying for longer has longer paths: its last bounce comes after its last try, and the next server's after that.
     limits: { pathDays: Math.max(21, outbound.days * 2 + 7) },
   });

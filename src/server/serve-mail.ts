@@ -59,12 +59,13 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const srs = composeSrs(settings, secrets);
 
   // Mail that leaves asks those for whom it came in; they ask how it leaves.
-  const late: { routing?: EmailRouting; returns?: ReturnsService; service?: ServiceKeys; smtp?: { host: string; port: number } } = {};
+  const late: { routing?: EmailRouting; returns?: ReturnsService; service?: ServiceKeys; sending?: ServeSending; smtp?: { host: string; port: number } } = {};
+  const sends = async (domain: string) => (await late.sending?.domains.find(domain))?.enabled === true;
   const outbound = composeOutbound(
     {
       store, settings, roles, metrics, lookups: dns.lookups, trace, files: composeFiles(settings, basics),
       onFailed: (failure) => late.returns!.onFailed(failure),
-      isOurs: createOwnDomains({ settings, resolve: (recipient) => late.routing!.resolve(recipient), lookups: dns.lookups }),
+      isOurs: createOwnDomains({ settings, resolve: (recipient) => late.routing!.resolve(recipient), sends, lookups: dns.lookups }),
       ownListener: () => late.smtp,
     },
     basics,
@@ -73,17 +74,17 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const routing = (late.routing = composeEmailRouting({ store, platform, secrets, settings, transport: ownMail, baseUrl, verifier: dns.watch }, basics));
   const service = (late.service = composeServiceKeys(settings, routing));
   const suppressions = composeSuppressions(store, basics);
-  const { returns, start: lookAfterReturns } = composeReturns({ store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, trace }, basics);
+  const { returns, start: lookAfterReturns } = composeReturns({ store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, sends, trace }, basics);
   late.returns = returns;
   const transport = settings.outbound.forward === "queue" ? outbound.relayThenQueue : outbound.relay;
   const { forwarding, held } = composeForwarding({ store, settings, secrets, routing, service, srs, signer, spool, transport, returns, trace }, basics);
-  const sending = composeSending({ store, settings, zones: platform.zones, routing, suppressions, outbound, returns, signer, spool, trace, verifier: dns.watch, keep: activity.keep }, basics);
+  const sending = (late.sending = composeSending({ store, settings, zones: platform.zones, routing, suppressions, outbound, returns, signer, spool, trace, verifier: dns.watch, keep: activity.keep }, basics));
   workers.sendMailWith(sending.binding);
 
   const authenticator = composeAuthenticator(settings, dns.lookups.resolve, basics);
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,
-    route: (recipient) => routeOf(recipient, routing, platform, settings, reports),
+    route: (recipient) => routeOf(recipient, routing, platform, settings, { reports, sends }),
     rules: { isVerified: async (address, account) => account === undefined || (await routing.addresses.stateOf(account, address)) === "verified" },
     transport, forwarding, returns, held, spool, trace, clock, ids, log,
     ...(authenticator && { authenticator }),

@@ -67,7 +67,8 @@ function take(entry: Entry, event: TraceEvent, at: number): void {
     case "matched": return matched(entry, detail);
     case "handled":
     case "dropped":
-      if (entry.kind === "routing" && entry.action === null) entry.action = step === "dropped" ? "drop" : "worker";
+      // A report was read by us: no rule had a say in it.
+      if (entry.kind === "routing" && entry.action === null && detail["report"] !== true) entry.action = step === "dropped" ? "drop" : "worker";
       return goneWell(entry, at, detail["outcome"] === undefined || detail["outcome"] === "ok");
     case "forwarded": return void copiesOf(entry, event, "handed over", at);
     case "replied": return void copiesOf(entry, event, "handed over", at).forEach((copy) => Object.assign(copy, { reply: true }));

@@ -47,6 +47,15 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "it was sent again");
     });
 
+    test("a report that was read has come to its end, and no rule had a say in it", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const rcpt = "rp-1@rp-bounce.here.example";
+      tell("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
+      tell("m1", "handled", { report: true, about: "<sent@here.example>" }, { rcpt });
+      const { items: [entry] } = await activity.search({ account: ACCOUNT });
+      assert.deepEqual([entry!.to, entry!.status, entry!.action, entry!.isNdr], [rcpt, "handled", null, true]);
+    });
+
     test("each recipient has an entry, and only its own steps", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const to = ["drop@here.example", "worker@here.example", "Nobody@here.example", "fail@here.example", "elsewhere@there.example"];

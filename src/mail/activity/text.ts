@@ -1,12 +1,15 @@
-// oxlint-disable-next-line no-control-regex
-const ODD = /[\0-\x1f\x7f\ud800-\udfff]/;
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\0-\x1f\x7f]+/g;
+/**
+ * What a terminal obeys (C0 and C1: U+009B begins a command as well as ESC does), and what turns the text around it (UAX #9): one sender must
+ * not write what looks like the line of another.
+ */
+const CONTROL = "\\0-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069";
+const ODD = new RegExp(`[${CONTROL}\\ud800-\\udfff]`);
+const CONTROLS = new RegExp(`[${CONTROL}]+`, "g");
 
-/** Text of a stranger as the database takes it: no U+0000, no half surrogates, no line ends, and no longer than `most`. */
+/** Text of a stranger as the database and the terminal take it: no U+0000, no half surrogates, no line ends, and no longer than `most`. */
 export function cleanText(text: string, most: number): string {
   const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
-  return ODD.test(cut) ? cut.toWellFormed().replace(CONTROL, " ") : cut;
+  return ODD.test(cut) ? cut.toWellFormed().replace(CONTROLS, " ") : cut;
 }
 
 /** What the entry has in fields of its own, or what is too big to keep. */

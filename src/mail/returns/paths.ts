@@ -12,8 +12,8 @@ export interface Paths {
   /** Whether it has the form of one. */
   has(address: string): boolean;
   read(address: string, now: number): { ok: true; id: string } | { ok: false; why: "not-a-path" | "forged" | "expired" };
-  /** Where complaints of providers may be sent to. */
-  isAbuseDesk(address: string): boolean;
+  /** The domain of the mail that complaints to this address are about, where providers may send them here. */
+  abuseDeskOf(address: string): string | undefined;
 }
 
 export interface PathsOptions {
@@ -59,9 +59,9 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
       // A day ahead is a neighbour whose clock is past midnight already.
       return age < -1 || age > maxAgeDays ? { ok: false, why: "expired" } : { ok: true, id: path.id };
     },
-    isAbuseDesk(address) {
+    abuseDeskOf(address) {
       const mailbox = parseAddress(address);
-      return mailbox !== undefined && mailbox.local.toLowerCase() === "abuse" && mailbox.domain.startsWith(`${label}.`);
+      return mailbox?.local.toLowerCase() === "abuse" && mailbox.domain.startsWith(`${label}.`) ? mailbox.domain.slice(label.length + 1) : undefined;
     },
   };
 }

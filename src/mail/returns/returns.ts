@@ -2,9 +2,10 @@ import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { DkimKey, Signer } from "../authenticate/sign.ts";
-import { mailErrors } from "../errors.ts";
+import { mailErrors, replyOf } from "../errors.ts";
 import type { MailSource, Trace, Transport } from "../messages/types.ts";
 import { suppressionFor } from "./classify.ts";
+import { returnsErrors } from "./errors.ts";
 import { createFailures, statusOf } from "./failures.ts";
 import { createNotices } from "./notices.ts";
 import { createPaths, pathId } from "./paths.ts";
@@ -30,6 +31,8 @@ export interface ReturnsOptions {
   /** What reports are signed with: keys of the forward domain. Default: none. */
   signWith?: () => Promise<readonly DkimKey[]>;
   list?: BounceList;
+  /** Whether mail is sent from a domain, so that complaints about it may come to abuse@ of where its bounces arrive. Default: from every domain. */
+  sends?: (domain: string) => Promise<boolean>;
   trace: Trace;
   clock: Clock;
   ids: Pick<Ids, "hex" | "token" | "messageId">;
@@ -54,7 +57,7 @@ export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = { pathDays: 21, reportsPerS
 const DAY_MS = 86_400_000;
 
 export function createReturns(options: ReturnsOptions): ReturnsService {
-  const { db, queue, srs, keys, forwardDomain, label, name, signer, signWith = async () => [], list, trace, clock, ids, log } = options;
+  const { db, queue, srs, keys, forwardDomain, label, name, signer, signWith = async () => [], list, sends = async () => true, trace, clock, ids, log } = options;
   const limits = { ...DEFAULT_RETURNS_LIMITS, ...options.limits };
   const table = createReturnsTable(db);
   const paths = createPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
@@ -89,8 +92,11 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
 
   return {
     pathFor,
-    isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.has(rcpt) || paths.isAbuseDesk(rcpt),
-    check: async (rcpt, { from }) => refusal(rcpt, from),
+    isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.has(rcpt) || paths.abuseDeskOf(rcpt) !== undefined,
+    async check(rcpt, { from }) {
+      const sentFrom = paths.abuseDeskOf(rcpt);
+      return refusal(rcpt, from) ?? (sentFrom === undefined || (await sends(sentFrom)) ? undefined : replyOf(returnsErrors.noSuchPath()));
+    },
     async take(mail) {
       try {
         return await take(mail);

@@ -105,6 +105,8 @@ export function takeConformance(engine: TestEngine): void {
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
       assert.deepEqual(room.entries, [{ account: "acc", email: "bob@example.net", reason: "hard_bounce", expiresAt: new Date(NOON + 7 * DAY), domain: "Here.Example", note: "5.1.1 550 5.1.1 No such user" }]);
       assert.deepEqual(room.events.filter(({ step }) => step === "bounced").map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["text"]]), [["m1", "bob@example.net", "acc", "zone", "550 5.1.1 No such user"]]);
+      const [handled, ...more] = room.events.filter(({ step }) => step === "handled");
+      assert.deepEqual([handled!.rcpt, handled!.account, handled!.zone, handled!.detail, more], [path, "acc", "zone", { report: true, about: "<sent@here.example>" }, []]);
       await room.drained();
       assert.deepEqual(room.sink.mails, []);
     });
@@ -135,7 +137,7 @@ export function takeConformance(engine: TestEngine): void {
         assert.equal(await room.take(path, bounceOf("bob@example.net", { action, status, words, id: `<${n}@x>` })), "ok");
       }
       assert.deepEqual(room.entries, []);
-      assert.deepEqual(room.events.map(({ step }) => step), ["deferred", "delivered", "bounced"]);
+      assert.deepEqual(room.events.map(({ step }) => step), ["deferred", "handled", "delivered", "handled", "bounced", "handled"]);
     });
 
     test("in words for people counts with care, and an automatic answer not at all", async (t) => {
@@ -146,7 +148,7 @@ export function takeConformance(engine: TestEngine): void {
       assert.equal(await room.take(path, "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n"), "ok");
       assert.equal(await room.take(path, "no header at all"), "ok");
       assert.deepEqual(room.entries.map(({ reason }) => reason), ["soft_bounce"]);
-      assert.deepEqual(room.events.map(({ step }) => step), ["bounced", "dropped", "dropped"]);
+      assert.deepEqual(room.events.map(({ step }) => step), ["bounced", "handled", "dropped", "dropped"]);
     });
 
     test("to a path that is guessed, old, forgotten or another domain's is refused", async (t) => {
@@ -180,7 +182,14 @@ export function takeConformance(engine: TestEngine): void {
       assert.equal(await room.returns.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }), undefined);
       assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: path, to: "carol@example.net" }), "fbl@provider.example"), "ok");
       assert.deepEqual(room.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]), [["bob@example.net", "complaint", null, "Here.Example"], ["carol@example.net", "complaint", null, "Here.Example"]]);
-      assert.deepEqual(room.events.map(({ step, message, detail }) => [step, message, detail["complaint"]]), [["bounced", "m1", "abuse"], ["bounced", "m1", "abuse"]]);
+      assert.deepEqual(room.events.filter(({ step }) => step === "bounced").map(({ message, detail }) => [message, detail["complaint"]]), [["m1", "abuse"], ["m1", "abuse"]]);
+      assert.deepEqual(room.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt), [path, "abuse@rp-bounce.here.example"]);
+    });
+
+    test("about mail of a domain that sends none here is refused before it is said", async (t) => {
+      const { returns } = await open(t, { returns: { sends: async (domain) => domain === "here.example" } });
+      const asked = async (rcpt: string) => (await returns.check(rcpt, { from: "fbl@provider.example" }))?.code;
+      assert.deepEqual([await asked("abuse@rp-bounce.here.example"), await asked("Abuse@rp-bounce.elsewhere.example")], [undefined, 550]);
     });
 
     test("about somebody else, for once not spam, or without a path of ours suppresses nobody", async (t) => {

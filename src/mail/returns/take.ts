@@ -44,7 +44,7 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
       const back = srs.reverse(rcpt, clock.now());
       return back.ok ? undefined : replyOf(back.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
     }
-    if (paths.isAbuseDesk(rcpt)) return undefined;
+    if (paths.abuseDeskOf(rcpt) !== undefined) return undefined;
     const read = paths.read(rcpt, clock.now());
     return read.ok ? undefined : replyOf(read.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
   }
@@ -59,7 +59,7 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
       return { rcpt, ok: true };
     }
     if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath) return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
-    const settled = srs.isOurs(rcpt) ? await takeSrs(mail) : paths.isAbuseDesk(rcpt) ? await takeComplaint(mail) : await takePath(mail);
+    const settled = srs.isOurs(rcpt) ? await takeSrs(mail) : paths.abuseDeskOf(rcpt) !== undefined ? await takeComplaint(mail) : await takePath(mail);
     // Last: a process that dies before has answered nothing, and the report comes again.
     if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
     return settled;
@@ -80,7 +80,7 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
       const feedback = path.kind === "sent" ? readFeedback(bytes) : undefined;
       if (feedback === undefined) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
       await complain(path, feedback);
-      return { rcpt, ok: true };
+      return noted(source, rcpt, path);
     }
     const bounce = readBounce(bytes);
     for (const one of bounce?.recipients ?? []) await noteBounce(path, one, bounce!.kind === "guess");
@@ -88,7 +88,16 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
     const feedback = bounce === undefined ? readFeedback(bytes) : undefined;
     if (feedback !== undefined) await complain(path, feedback);
     // Answering machines use the return path too; nobody waits for what they say.
-    else if (bounce === undefined) tell(source.id, "dropped", { why: "no delivery report", about: path.header_id }, { rcpt, path });
+    else if (bounce === undefined) {
+      tell(source.id, "dropped", { why: "no delivery report", about: path.header_id }, { rcpt, path });
+      return { rcpt, ok: true };
+    }
+    return noted(source, rcpt, path);
+  }
+
+  /** What it says stands in the story of the message it is about; its own ends here. */
+  function noted(source: MailSource, rcpt: string, path: PathRow): Settled {
+    tell(source.id, "handled", { report: true, about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
@@ -117,7 +126,7 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
       const path = read?.ok ? await table.path(read.id) : undefined;
       if (feedback === undefined || path?.kind !== "sent") continue;
       await complain(path, feedback);
-      return { rcpt, ok: true };
+      return noted(source, rcpt, path);
     }
     return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
   }

@@ -68,10 +68,11 @@ export function sendingConformance(engine: TestEngine): void {
     });
 
     test("one that was switched off says so", async (t) => {
-      const { draft, domains, zone, domain, routed } = await open(t, engine);
+      const { draft, domains, zone, domain, routed, trace } = await open(t, engine);
       routed.add("example.com");
       await domains.delete(zone, domain.id);
-      await assert.rejects(draft(), { kind: "sendingDisabled", message: "Email Sending is disabled for example.com" });
+      for (let n = 0; n < 100; n++) await assert.rejects(draft(), { kind: "sendingDisabled", message: "Email Sending is disabled for example.com" });
+      assert.deepEqual(trace.events.map(({ step, detail }) => `${step} ${detail["from"]} ${detail["text"]}`), Array.from({ length: 60 }, () => "rejected app@example.com Email Sending is disabled for example.com"), "and the log is not filled with it");
       await domains.create(zone, "example.com");
       await draft();
     });
@@ -90,13 +91,19 @@ export function sendingConformance(engine: TestEngine): void {
     });
 
     test("suppressed addresses: a call is refused whole, a submission goes to the others, and a domain may want the others too", async (t) => {
-      const { draft, raw, suppressions, domains, zone, domain, transport, queue } = await open(t, engine);
+      const { draft, raw, suppressions, domains, zone, domain, transport, queue, trace } = await open(t, engine);
       await suppressions.create(ACCOUNT, { email: "USER@there.example", scope: { type: "sending_domain", value: "example.com" } });
       const to = ["User@there.example", "else@there.example"];
       for (const via of ["rest", "binding"] as const) await assert.rejects(draft({ to }, { via }), { code: "E_RECIPIENT_SUPPRESSED", message: "email to User@there.example not allowed: the address is on the suppression list" });
       await assert.rejects(raw(messageOf(), { to }), { code: "E_RECIPIENT_SUPPRESSED" });
       const submitted = await raw(messageOf(), { to, via: "smtp" });
       assert.deepEqual([submitted.queued, submitted.suppressed, queue.sent[0]!.to], [["else@there.example"], ["User@there.example"], ["else@there.example"]]);
+      const told = trace.events.filter(({ step }) => step === "rejected");
+      assert.deepEqual(told.map(({ account, detail }) => [account, detail["via"], detail["to"], detail["code"], detail["text"]]), [
+        ...["rest", "binding", "rest_raw"].map((via) => [ACCOUNT, via, to, 550, "email to User@there.example not allowed: the address is on the suppression list"]),
+        [ACCOUNT, "smtp", ["User@there.example"], 550, "email to User@there.example not allowed: the address is on the suppression list"],
+      ]);
+      assert.deepEqual([told[3]!.message, told[3]!.detail["messageId"]], [submitted.messageId, submitted.messageId]);
       const nobody = await raw(messageOf(), { to: [TO], via: "smtp" });
       assert.deepEqual([nobody.suppressed, nobody.queued, queue.sent.length], [[TO], [], 1]);
       await domains.update(zone, domain.id, { dropSuppressed: true });

@@ -1,10 +1,10 @@
-import type { Clock, Ids } from "../../kernel/index.ts";
+import { UserError, type Clock, type Ids } from "../../kernel/index.ts";
 import { headerValue } from "../../protocol/rfc5322/index.ts";
 import { rfc5322Date } from "../../protocol/smtp/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { Signer } from "../authenticate/sign.ts";
 import type { DkimKeys } from "../dkim-keys/dkim-keys.ts";
-import { mailErrors, mebibytes } from "../errors.ts";
+import { mailErrors, mebibytes, replyOf } from "../errors.ts";
 import { changedHeader, formatField, withFields, withHeader } from "../messages/rewrite.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { MailSource, Outbound, Settled, Trace, Transport } from "../messages/types.ts";
@@ -51,25 +51,49 @@ export interface SendingLimits extends SendLimits {
  */
 const DROPPED = new Set(["message-id", "dkim-signature", "bcc", "return-path", "feedback-id", "arc-seal", "arc-message-signature", "arc-authentication-results", "cfbl-address", "cfbl-feedback-id", "tls-report-domain", "tls-report-submitter"]);
 
+/** Refusals of an account that the log keeps in a minute: whoever tries for ever is not to fill the disk. */
+const REFUSALS = 60;
+
 export function createSending(parts: SendingParts): Sending {
   const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, returns, isVerified, keep } = parts;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
   const minutes = createMinuteQuota(clock, limits.perMinute);
+  const refusals = createMinuteQuota(clock, REFUSALS);
   const usage = createUsage({ db, clock, limit: limits.perDay });
 
   async function send(request: SendRequest): Promise<SendResult> {
     const letter = readLetter(request);
-    const { recipients, author, sender } = letter;
+    const { recipients, author } = letter;
     if (recipients.length === 0) throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one recipient." });
     if (recipients.length > limits.recipients) throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
+    const messageId = ids.messageId(author.domain);
+    try {
+      return await sendLetter(request, letter, messageId);
+    } catch (err) {
+      if (err instanceof UserError) tellRefused(request, letter, messageId, err, recipients.map(({ text }) => text));
+      throw err;
+    }
+  }
+
+  /** For the log of the account; `to` are those who get nothing. */
+  function tellRefused({ account, via, script }: SendRequest, { author, sender, subject }: Letter, messageId: string, refusal: UserError, to: string[]): void {
+    if (refusals.take(account) > 0) return;
+    const { code, enhanced } = refusal.entry.smtp === undefined ? { code: 550, enhanced: "5.6.0" } : replyOf(refusal);
+    trace({
+      message: messageId, at: new Date(clock.now()), account, step: "rejected",
+      detail: { via, from: (sender ?? author).address, to, messageId, subject, code, enhanced, text: refusal.message, ...(script !== undefined && { script }) },
+    });
+  }
+
+  async function sendLetter(request: SendRequest, letter: Letter, messageId: string): Promise<SendResult> {
+    const { recipients, author, sender } = letter;
     const { account } = request;
     const allVerified = once(async () => (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean));
     const from = await senderDomain(parts, account, author, allVerified);
     if (sender !== undefined && sender.domain !== author.domain) await senderDomain(parts, account, sender, allVerified);
     if (request.raw !== undefined) await checkSize(request.raw, allVerified);
     const { left, suppressed } = await unsuppressed(request, letter, from);
-
-    const messageId = ids.messageId(author.domain);
+    if (suppressed.length > 0) tellRefused(request, letter, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
     if (left.length === 0) return { messageId, delivered: [], queued: [], permanentBounces: [], refusals: [], suppressed };
     const wait = minutes.take(account);
     if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });

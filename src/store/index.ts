@@ -1,4 +1,5 @@
 export type { ColumnTypes, Db, Migration, Written } from "./db/port.ts";
+export { createCommits, type Commits } from "./db/commits.ts";
 export { migrate } from "./db/migrate.ts";
 export { prepared } from "./db/prepared-query.ts";
 export { openPostgres, type PostgresOptions } from "./db/postgres.ts";

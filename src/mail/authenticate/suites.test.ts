@@ -55,7 +55,7 @@ for (const [at, section] of (readSuite("arc/arc-draft-sign-tests.yml") ?? []).en
       const hash = createBodyHash();
       hash.push(message.subarray(end + 2));
       const fields = [...fieldRanges(message.subarray(0, end))].map(([from, to]) => header.slice(from, to));
-      const set = arcSet({ fields, bodyHash: hash.digest(), time: Number(one["t"]) }, key, { chain: arc.result, results: `${one["srv-id"]}; spf=none` });
+      const set = await arcSet({ fields, bodyHash: hash.digest(), time: Number(one["t"]) }, key, { chain: arc.result, results: `${one["srv-id"]}; spf=none` });
       const wanted = tagsOf(one["AMS"]);
       if (wanted["bh"] === undefined) {
         assert.equal(set, undefined, name);

@@ -1,11 +1,10 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
-import type { Db, Events, ObjectStore } from "../../store/index.ts";
+import { createCommits, type Db, type Events, type ObjectStore } from "../../store/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
 import { MAX_MESSAGE_BYTES } from "../messages/spool.ts";
 import type { Outbound, Settled, Trace, Transport } from "../messages/types.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
 import { createBodies } from "./queue/bodies.ts";
-import { createCommits } from "./queue/commits.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";

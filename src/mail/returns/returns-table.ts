@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import { prepared, type Db, type Migration } from "../../store/index.ts";
+import { createCommits, prepared, type Db, type Migration } from "../../store/index.ts";
 import { noticesMigration } from "./notices-table.ts";
 
 export interface ReturnsTables {
@@ -77,13 +77,15 @@ const HOUR = 3_600_000;
 
 export function createReturnsTable(db: Db) {
   const tables: Kysely<ReturnsTables> = db.tables<ReturnsTables>();
+  const commits = createCommits(db);
   const pathById = prepared<PathRow>((arg) => tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")));
   const counted = prepared<{ count: number }>((arg) =>
     tables.insertInto("return_counts").values({ name: arg<string>("name"), hour: arg<number>("hour"), count: 1 })
       .onConflict((conflict) => conflict.columns(["name", "hour"]).doUpdateSet((eb) => ({ count: eb("return_counts.count", "+", 1) }))).returning("count"));
 
   return {
-    insertPath: (row: PathRow): Promise<unknown> => db.write(tables.insertInto("return_paths").values(row)),
+    /** Forwards make one each while their senders wait: those of one moment share a commit. */
+    insertPath: (row: PathRow): Promise<unknown> => commits.write(tables.insertInto("return_paths").values(row)),
 
     path: async (id: string): Promise<PathRow | undefined> => (await db.read(pathById({ id })))[0],
 

@@ -18,7 +18,7 @@ export interface Sealing {
  * The three fields of a new ARC set, the seal on top (RFC 8617 5.1). Undefined where none may be added: the chain is full, or has been
  * given up already with cv=fail (5.1 step 2). The fields are the message as it goes out, without this set.
  */
-export function arcSet(signed: Omit<Signed, "oversigned" | "names">, key: SigningKey, { chain, results }: Sealing): string | undefined {
+export async function arcSet(signed: Omit<Signed, "oversigned" | "names">, key: SigningKey, { chain, results }: Sealing): Promise<string | undefined> {
   const sets = arcFields(signed.fields);
   const instance = Math.max(0, ...sets.keys()) + 1;
   if (instance > MAX_ARC_SETS) return undefined;
@@ -27,12 +27,12 @@ export function arcSet(signed: Omit<Signed, "oversigned" | "names">, key: Signin
   // Fields of a chain that were nothing to whoever judged it are a broken chain to the next one.
   const cv = chain === "none" && instance > 1 ? "fail" : chain;
   const resultsField = `ARC-Authentication-Results: i=${instance}; ${results}\r\n`;
-  const message = messageSignature("ARC-Message-Signature", `i=${instance}`, { ...signed, names: SEALED_FIELDS, oversigned: [] }, key);
+  const message = await messageSignature("ARC-Message-Signature", `i=${instance}`, { ...signed, names: SEALED_FIELDS, oversigned: [] }, key);
   const head = `ARC-Seal: i=${instance}; a=${algorithmOf(key.key)}; t=${signed.time}; cv=${cv};\r\n\td=${key.domain}; s=${key.selector};\r\n\tb=`;
   // 5.1.2: a seal over a failed chain covers its own set alone.
   const before = cv === "pass" ? chainFields(sets) : [];
   const data = [...before, resultsField, message].map((field) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
-  return `${head}${foldValue(signData(key.key, data))}\r\n${message}${resultsField}`;
+  return `${head}${foldValue(await signData(key.key, data))}\r\n${message}${resultsField}`;
 }
 
 const ORDER = ["arc-authentication-results", "arc-message-signature", "arc-seal"];

@@ -1,6 +1,5 @@
 import { sql, type Compilable } from "kysely";
-import type { Db } from "../../../store/index.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits, Db } from "../../../store/index.ts";
 import type { MessageRow, OutboundTables, RecipientRow } from "./migrations.ts";
 
 /** What the runner asks of the queue's tables. All coordination is in these statements: any number of processes may run them. */

@@ -1,6 +1,5 @@
 import type { Compilable } from "kysely";
-import { prepared, type Db } from "../../../store/index.ts";
-import type { Commits } from "./commits.ts";
+import { type Commits, prepared, type Db } from "../../../store/index.ts";
 import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
 /** What people and the housekeeping ask of the queue's tables. */

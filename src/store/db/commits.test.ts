@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { onEveryDatabase } from "../../../../test/support/databases.ts";
-import type { Migration } from "../../../store/index.ts";
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import type { Migration } from "./port.ts";
 import { createCommits } from "./commits.ts";
 
 interface Tables {

@@ -1,7 +1,7 @@
 import type { Compilable, CompiledQuery, Kysely } from "kysely";
-import type { Db, Written } from "../../../store/index.ts";
+import type { Db, Written } from "./port.ts";
 
-/** Writes of the queue: what is asked for at the same moment goes to the disk together. */
+/** Writes of many at once: what is asked for at the same moment goes to the disk together. */
 export interface Commits {
   /** As Db.write. */
   write: Db["write"];

@@ -1,6 +1,7 @@
 import { formatMs, formatSize } from "../../kernel/text.ts";
 import { type Surroundings, defineCommand } from "../command.ts";
 import { mailAddress, setAddress } from "../deploy/address.ts";
+import { setAddresses } from "../deploy/addresses.ts";
 import { bindingTable } from "../deploy/bindings.ts";
 import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS, checkSecrets, connectForUpload } from "../deploy/upload.ts";
@@ -36,23 +37,28 @@ start changes nothing. Secrets that the server has are kept.`,
       progress.step(`building ${project.name}`);
       const prepared = await prepare(project, values, secrets ?? [], surroundings);
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
-      const uploaded = await api.result<{ deployment_id: string; startup_time_ms: number; handlers?: string[] }>("PUT", script, { query: { excludeScript: true, bindings_inherit: "strict" }, body: () => prepared.form, timeoutMs: UPLOAD_TIMEOUT_MS });
+      const uploaded = await api.result<{ tag: string; deployment_id: string; startup_time_ms: number; handlers?: string[] }>("PUT", script, { query: { excludeScript: true, bindings_inherit: "strict" }, body: () => prepared.form, timeoutMs: UPLOAD_TIMEOUT_MS });
       progress.step("setting addresses and triggers");
       const { crons, workersDev = true, previewUrls } = project.deploy;
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined) await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
+      // Without any, rules stay as they are: they may have been made by hand.
+      const routed = project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
       progress.clear();
 
       const handles = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
       const mail = handles("email") ? mailAddress(url, project.name) : undefined;
+      const taken = (routed?.conflicts ?? []).map(({ target }) => target);
+      const mailTo = [...(mail === undefined ? [] : [mail]), ...project.addresses.filter((address) => !taken.includes(address))].join(", ");
       const missing = project.requiredSecrets.filter((name) => secrets?.includes(name) !== true);
-      const result = { name: project.name, version_id: uploaded.deployment_id, url: url ?? null, mail: mail ?? null, first: secrets === undefined, ...sizes(prepared), crons: crons ?? null, startup_ms: uploaded.startup_time_ms, bindings: shown(prepared), missing_secrets: missing, ms: Math.round(performance.now() - began) };
+      const result = { name: project.name, version_id: uploaded.deployment_id, url: url ?? null, mail: mail ?? null, first: secrets === undefined, ...sizes(prepared), crons: crons ?? null, ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }), startup_ms: uploaded.startup_time_ms, bindings: shown(prepared), missing_secrets: missing, ms: Math.round(performance.now() - began) };
       printResult(surroundings, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
-        ...facts([["uploaded", sizeText(prepared)], ["started in", `${uploaded.startup_time_ms} ms`], ["version", result.version_id], ["address", handles("fetch") ? url : undefined], ["mail to", mail], ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")]], paint),
+        ...facts([["uploaded", sizeText(prepared)], ["started in", `${uploaded.startup_time_ms} ms`], ["version", result.version_id], ["address", handles("fetch") ? url : undefined], ["mail to", mailTo === "" ? undefined : mailTo], ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")]], paint),
         ...bindingTable(prepared.bindings, paint),
       ]);
       if (!surroundings.json) for (const name of missing) surroundings.stderr.line(`warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`);
+      if (!surroundings.json) for (const { target, does } of routed?.conflicts ?? []) surroundings.stderr.line(`warning: mail for ${target} ${does}, by a rule that is not of this worker; it stays\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`);
       return 0;
     } finally {
       progress.clear();

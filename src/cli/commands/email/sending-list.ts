@@ -1,5 +1,6 @@
 import { collect, pagesOf } from "../../api/lists.ts";
 import { connect } from "../../api/connect.ts";
+import { at } from "../../api/paths.ts";
 import { defineCommand } from "../../command.ts";
 import { yesNo } from "../../email/routing.ts";
 import { sendingPath, type SendingDomain } from "../../email/sending.ts";
@@ -19,7 +20,12 @@ export const emailSendingList = defineCommand({
 
     async function allDomains() {
       const { api, base } = await connect(values, surroundings);
-      return collect(pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }));
+      const domains: SendingDomain[] = [];
+      // Names below a zone's own are told by the zone.
+      for (const { tag: zone } of await collect(pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }))) {
+        domains.push(...(await api.result<SendingDomain[]>("GET", at`/zones/${zone}/email/sending/subdomains`)));
+      }
+      return domains;
     }
     async function ofZone(name: string) {
       const zone = await connectZone(name, values, surroundings);

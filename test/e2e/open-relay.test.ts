@@ -120,7 +120,7 @@ describe("no open relay", () => {
     client.socket.destroy();
     const entries: { from: string; to: string; status: string; error_detail: string }[] = await world.api.ok("get", `email/activity?status=rejected&to=${encodeURIComponent(`x%${FOREIGN}@${OURS}`)}`);
     assert.equal(entries.length, 4);
-    assert.ok(entries.every(({ error_detail: why }) => /^550 5\.1\.1 /.test(why)), JSON.stringify(entries));
+    assert.ok(entries.every(({ error_detail: why }) => why.startsWith("550 5.1.1 ")), JSON.stringify(entries));
     // Nothing of ours, and nobody's log.
     assert.deepEqual(await world.api.ok("get", `email/activity?kind=routing&to=${encodeURIComponent(`x@${FOREIGN}`)}`), []);
   });

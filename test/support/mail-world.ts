@@ -103,7 +103,7 @@ export async function sendRaw(port: number, { from = `ada@${SENDERS}`, to, raw }
       if (!/^[23]/.test(answer)) return answer;
     }
     const text = Buffer.isBuffer(raw) ? raw.toString("latin1") : raw;
-    return await client.say(Buffer.from(`${text.replace(/^\./gm, "..")}${text.endsWith("\r\n") ? "" : "\r\n"}.\r\n`, "latin1"));
+    return await client.say(Buffer.from(`${text.replace(/(^|\r\n)\./g, "$1..")}${text.endsWith("\r\n") ? "" : "\r\n"}.\r\n`, "latin1"));
   } finally {
     client.socket.destroy();
   }

@@ -51,7 +51,7 @@ export function storyConformance(engine: TestEngine): void {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "rp-1@rp-bounce.here.example";
       tell("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
-      tell("m1", "handled", { report: true, about: "<sent@here.example>" }, { rcpt });
+      tell("m1", "handled", { report: true, about: "<sent@here.example>" }, { rcpt, account: ACCOUNT, zone: ZONE });
       const { items: [entry] } = await activity.search({ account: ACCOUNT });
       assert.deepEqual([entry!.to, entry!.status, entry!.action, entry!.isNdr], [rcpt, "handled", null, true]);
     });

@@ -40,7 +40,17 @@ export type Reporter = (tale: Tale) => Promise<Told>;
 export function createReporter(parts: ReporterParts): Reporter {
   const { table, queue, trace, log, clock, perSender } = parts;
 
-  return async (tale) => {
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** One after the other about one message: whoever comes second, as when it took so long that it is asked for again, sees what the first has told. */
+  return (tale) => {
+    const turn = (turns.get(tale.about) ?? Promise.resolve()).then(() => tell(tale));
+    const over = turn.then(() => {}, () => {}).then(() => void (turns.get(tale.about) === over && turns.delete(tale.about)));
+    turns.set(tale.about, over);
+    return turn;
+  };
+
+  async function tell(tale: Tale): Promise<Told> {
     // RFC 5321 4.5.5: a bounce of a bounce would go round for ever.
     if (tale.to === "") return "null sender";
     if (!tale.vouched) return "not vouched for";
@@ -59,7 +69,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       await table.mark(group.map(([mark]) => mark), clock.now() + REMEMBER_MS, clock.now());
     }
     return "told";
-  };
+  }
 
   async function send(tale: Tale): Promise<void> {
     const mail = await composeReport(tale, parts);

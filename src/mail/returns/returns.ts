@@ -56,6 +56,9 @@ export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = { pathDays: 21, reportsPerS
 
 const DAY_MS = 86_400_000;
 
+/** Paths that wait to be written and that nobody waits for. */
+const MAX_UNWRITTEN = 500;
+
 export function createReturns(options: ReturnsOptions): ReturnsService {
   const { db, queue, srs, keys, forwardDomain, label, name, signer, signWith = async () => [], list, sends = async () => true, trace, clock, ids, log } = options;
   const limits = { ...DEFAULT_RETURNS_LIMITS, ...options.limits };
@@ -64,6 +67,7 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
   const failures = createFailures({ srs, paths, table, list, clock });
   const report = createReporter({ table, queue, trace, log, clock, ids, signer, keys: signWith, name, domain: forwardDomain, perSender: limits.reportsPerSender });
   const { refusal, take } = createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath: limits.perPath });
+  let unwritten = 0;
   const notices = createNotices({ db, failures, report, clock, log, delayMs: limits.delayMs });
 
   async function pathFor(request: ReturnPathRequest): Promise<string> {
@@ -76,8 +80,16 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
       return paths.make(id, paths.hostOf(domain), now);
     }
     const { inbound, sender, vouched } = request;
-    await table.insertPath({ ...common, kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" });
+    const written = table.insertPath({ ...common, kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" });
+    if (vouched || unwritten >= MAX_UNWRITTEN) await written;
+    else later(written);
     return paths.make(id, forwardDomain, now);
+  }
+
+  /** What comes back for a sender nobody vouches for goes no further: a path that is forgotten loses a line in the log, and nobody waits for it. */
+  function later(written: Promise<unknown>) {
+    unwritten++;
+    written.catch((err: unknown) => log.warn({ err }, "a return path could not be kept: what comes back to it is refused")).finally(() => unwritten--);
   }
 
   async function bounce({ account, zone, inbound, envelope, vouched, recipients, source, arrivedAt }: BounceRequest): Promise<boolean> {

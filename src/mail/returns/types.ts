@@ -60,7 +60,7 @@ export interface Outcome {
 
 /** What comes back of mail that left, and who is told. */
 export interface Returns {
-  /** The envelope sender for a message on its way out; what it stands for is on the disk when it resolves. */
+  /** The envelope sender for a message on its way out; what it stands for is on the disk when it resolves, unless nobody vouches for the sender. */
   pathFor(request: ReturnPathRequest): Promise<string>;
   /** Whether an address has the form of one of ours (SRS, VERP, token), whatever it is worth. Answered without asking anybody. */
   isReturnPath(rcpt: string): boolean;

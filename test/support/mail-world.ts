@@ -3,15 +3,15 @@ import { createServer, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { rawClient } from "../../src/mail/mail.testing.ts";
 import type { ServeServer } from "../../src/server/index.ts";
-import { createApi, servePlatform, TOKEN, type Api, type Scope } from "../e2e/serve-client.ts";
+import { createApi, servePlatform, TOKEN, type Api, type Scope, type Target } from "../e2e/serve-client.ts";
 
 /** A platform that takes mail for a domain and gives it to a next hop, for tests of the whole way of a message. */
 
 /** Mail from this machine passes SPF for it. */
 export const SENDERS = "sender.example";
 
-export interface MailWorld {
-  server: ServeServer;
+export interface MailWorld<Server extends Target = ServeServer> {
+  server: Server;
   api: Api;
   /** Name and id of the routed zone. */
   domain: string;
@@ -51,9 +51,9 @@ export async function startMailWorld(t: Scope, { nextPort, domain = "routed.exam
 export const toSmartHost = (port: number | undefined): Record<string, string> =>
   port === undefined ? {} : { REELPOST_OUTBOUND_DELIVER: "smart_host", REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${port}`, REELPOST_OUTBOUND_RETRY_MINUTES: "0.01" };
 
-export async function mailWorldOf(server: ServeServer, domain: string): Promise<MailWorld> {
+export async function mailWorldOf<Server extends Target>(server: Server, domain: string): Promise<MailWorld<Server>> {
   const api = createApi(server, TOKEN);
-  const world: MailWorld = {
+  const world: MailWorld<Server> = {
     server, api, domain, zone: "",
     async newZone(name, records = []) {
       const { id } = await api.ok("post", "/zones", { body: { name, account: { id: api.account } } });

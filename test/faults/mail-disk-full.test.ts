@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TOKEN } from "../e2e/serve-client.ts";
+import { letter, mailWorldOf, sendRaw, toSmartHost, until } from "../support/mail-world.ts";
+import { startNextHop } from "../support/next-hop.ts";
+import { spawnServe } from "../support/serve.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+
+/** Larger than what stays in memory, than what the queue keeps in its own table, and than neither. */
+const SIZES = { spooled: 600_000, object: 120_000, row: 2_000 };
+
+test("a full disk: what cannot be kept is left with its sender, what can be handed over at once is, and everything works again when there is space", async (t) => {
+  const disk = mountSmallDisk(t, 24);
+  if (disk === undefined) return t.skip("no small disk can be mounted here");
+  let away = false;
+  const hop = await startNextHop(t, (command) => (away && command.startsWith("RCPT") ? "451 4.3.2 later" : undefined));
+  const { ready, stop } = await spawnServe(t, { dataDirectory: disk.folder, env: { REELPOST_API_TOKEN: TOKEN, REELPOST_SMTP_NAME: "mx.routed.example", REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.routed.example", ...toSmartHost(hop.port) } });
+  const world = await mailWorldOf(ready, "routed.example");
+  await world.destination("bob@there.example");
+  await world.rule("box", "forward", "bob@there.example");
+  await until(() => hop.taken.length > 0 || undefined, "the mail to the address");
+  const arrived = (subject: string) => hop.taken.filter(({ raw }) => raw.includes(`\r\nSubject: ${subject}\r\n`)).length;
+  const send = (subject: string, size: number) => sendRaw(ready.smtp!.port, { to: "box@routed.example", raw: letter(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }) });
+
+  // While the next server puts everything off, everything has to be kept.
+  away = true;
+  assert.match(await send("queued before", SIZES.object), /^250 /);
+  disk.fill();
+  const answers: Record<string, string> = {};
+  for (const [kind, size] of Object.entries(SIZES)) for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
+  // A page more of the log of the database may be there already: a small message may fit, and is kept then.
+  const refused = Object.entries(answers).filter(([, answer]) => !answer.startsWith("250"));
+  assert.deepEqual(refused.filter(([, answer]) => !/^452 4\.3\.1 /.test(answer)), []);
+  for (const kind of ["spooled", "object"]) assert.deepEqual(refused.filter(([name]) => name.startsWith(kind)).length, 3, JSON.stringify(answers));
+
+  // Mail that can be handed over while its sender waits needs no place.
+  away = false;
+  assert.match(await send("handed over", SIZES.object), /^250 /);
+  assert.equal(arrived("handed over"), 1);
+  assert.match(await send("too large to hold", SIZES.spooled), /^452 4\.3\.1 /);
+
+  disk.free();
+  assert.match(await send("after", SIZES.spooled), /^250 /);
+  await until(() => arrived("after") === 1 || undefined, "the message of afterwards");
+  const kept = ["queued before", ...Object.entries(answers).filter(([, answer]) => answer.startsWith("250")).map(([name]) => `full ${name}`)];
+  for (const subject of kept) await until(() => arrived(subject) > 0 || undefined, subject, 60_000);
+  assert.deepEqual(kept.map(arrived), kept.map(() => 1));
+  assert.deepEqual(refused.map(([name]) => arrived(`full ${name}`)).filter((count) => count > 0), []);
+  assert.equal((await world.story("queued before", ({ status }) => status === "delivered")).status, "delivered");
+  // The sender comes again.
+  for (const [name] of refused) assert.match(await send(`full ${name}`, SIZES.object), /^250 /);
+  await until(() => refused.every(([name]) => arrived(`full ${name}`) === 1) || undefined, "what was refused");
+  assert.deepEqual(await stop(), { code: 0, signal: null });
+});

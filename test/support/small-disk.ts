@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, unlinkSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Scope } from "../e2e/serve-client.ts";
+
+export interface SmallDisk {
+  /** A folder of its own on it. */
+  folder: string;
+  /** Takes what is left. */
+  fill(): void;
+  free(): void;
+}
+
+/** A disk of so many MiB; undefined where none can be mounted: not on Linux, or not by this user. */
+export function mountSmallDisk(t: Scope, megabytes: number): SmallDisk | undefined {
+  const at = mkdtempSync(join(tmpdir(), "reelpost-small-disk-"));
+  const mounted = process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", at]).status === 0;
+  t.after(async () => {
+    if (mounted) spawnSync("umount", ["-l", at]);
+    rmSync(at, { recursive: true, force: true, maxRetries: 5 });
+  });
+  if (!mounted) return undefined;
+  const ballast = join(at, "ballast");
+  const folder = join(at, "data");
+  mkdirSync(folder, { mode: 0o700 });
+  return {
+    folder,
+    fill() {
+      const fd = openSync(ballast, "w");
+      for (const size of [1 << 20, 4096]) {
+        try {
+          for (;;) writeSync(fd, Buffer.alloc(size));
+        } catch (err) {
+          assert.equal((err as NodeJS.ErrnoException).code, "ENOSPC");
+        }
+      }
+      closeSync(fd);
+    },
+    free: () => unlinkSync(ballast),
+  };
+}

@@ -44,7 +44,7 @@ export interface CertificatesTable {
   /** False when the lease was lost. */
   issued(id: string, lease: string, issued: Issued): Promise<boolean>;
   failed(id: string, lease: string, failed: Pick<CertificateRow, "next_at" | "failures" | "error">): Promise<boolean>;
-  /** Removes what expired before and nobody has asked for since. */
+  /** Removes what expired before, or was never had, and nobody has asked for since. */
   forget(before: number): Promise<void>;
   /** The account's key, sealed: the first that anybody brought. */
   account(directory: string, fresh: string): Promise<string>;
@@ -70,7 +70,7 @@ export function createCertificatesTable(db: Db): CertificatesTable {
     },
     issued: (id, lease, issued) => settle(id, lease, { ...issued, failures: 0, error: null }),
     failed: (id, lease, failed) => settle(id, lease, failed),
-    forget: async (before) => void (await db.write(tables.deleteFrom("tls_certificates").where("not_after", "<", before).where("next_at", "<", before))),
+    forget: async (before) => void (await db.write(tables.deleteFrom("tls_certificates").where("next_at", "<", before).where(({ or, eb }) => or([eb("not_after", "is", null), eb("not_after", "<", before)])))),
     async account(directory, fresh) {
       await db.write(tables.insertInto("acme_accounts").values({ directory, private_key: fresh }).onConflict((conflict) => conflict.column("directory").doNothing()));
       return (await tables.selectFrom("acme_accounts").select("private_key").where("directory", "=", directory).executeTakeFirstOrThrow()).private_key;

@@ -33,8 +33,8 @@ export interface DkimKeys {
   rotate(request: DkimRequest): Promise<DkimKey[]>;
   /** The next keys sign from now on, those before are retired. Whether there were any. */
   promote(name: DkimName): Promise<boolean>;
-  /** Names that have keys of this state from before this time, those of the oldest first, at most `limit`. */
-  names(state: DkimState, before: number, limit: number): Promise<DkimName[]>;
+  /** Names that have keys of this state from before this time, in the order of names from behind `after` on, at most `limit`. */
+  names(state: DkimState, before: number, limit: number, after?: DkimName): Promise<DkimName[]>;
   /** Deletes keys that were retired before this time. The names they were of: their records can go. */
   sweep(before: number): Promise<DkimName[]>;
   /** All of a zone. */
@@ -124,7 +124,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
       if (promoted) versions.changed(zone);
       return promoted;
     },
-    names: (state, before, limit) => namesWith(tables, state, before, limit),
+    names: (state, before, limit, after) => namesWith(tables, state, before, limit, after),
     async sweep(before) {
       const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => takeRetired(tx, before, SWEEP_BATCH));
       for (const zone of new Set(gone.map((key) => key.zone))) versions.changed(zone);

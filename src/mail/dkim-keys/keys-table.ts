@@ -77,10 +77,13 @@ export async function setState(db: DkimExecutor, id: string, state: DkimState, r
   await db.updateTable("dkim_keys").set({ state, retired_at: retiredAt }).where("id", "=", id).execute();
 }
 
-/** Names that have keys of this state from before this time, those of the oldest first, at most `limit`. */
-export async function namesWith(db: DkimExecutor, state: DkimState, before: number, limit: number): Promise<Pick<DkimKey, "zone" | "domain" | "use">[]> {
-  const rows = await db.selectFrom("dkim_keys").select(["zone_id", "domain", "purpose"]).where("state", "=", state).where("created_at", "<=", before)
-    .groupBy(["zone_id", "domain", "purpose"]).orderBy((eb) => eb.fn.min("created_at")).limit(limit).execute();
+type Name = Pick<DkimKey, "zone" | "domain" | "use">;
+
+/** Names that have keys of this state from before this time, in the order of names from behind `after` on, at most `limit`. */
+export async function namesWith(db: DkimExecutor, state: DkimState, before: number, limit: number, after?: Name): Promise<Name[]> {
+  const rows = await db.selectFrom("dkim_keys").select(["zone_id", "domain", "purpose"]).distinct().where("state", "=", state).where("created_at", "<=", before)
+    .$if(after !== undefined, (some) => some.where((eb) => eb(eb.refTuple("zone_id", "domain", "purpose"), ">", eb.tuple(after!.zone, after!.domain, after!.use))))
+    .orderBy("zone_id").orderBy("domain").orderBy("purpose").limit(limit).execute();
   return rows.map(({ zone_id: zone, domain, purpose: use }) => ({ zone, domain, use }));
 }
 

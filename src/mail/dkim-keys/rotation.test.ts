@@ -62,6 +62,25 @@ describe("rotation of DKIM keys", () => {
       assert.deepEqual([await state(), await text("reelpost"), await text("reelpost-2")], [["reelpost-2 active"], 0, 1]);
     });
 
+    test("names for which nothing can be done stand in nobody's way", async (t) => {
+      const { routing, zones, newZone, clock } = await openRouting(t, engine);
+      const names = ["one.example", "two.example", "three.example", "four.example"];
+      for (const name of names) await routing.dns.enable(await newZone(name));
+      const hopeful = (await routing.dkimKeys.names("active", clock.now(), 10)).at(-1)!.domain;
+      const rotation = createDkimRotation({
+        dkimKeys: routing.dkimKeys, zones, days: 1, clock, log: silentLog, publishes: ({ name }) => name === hopeful, seen: async () => true, batch: 2,
+        publishers: { routing: { rotate: (...to) => routing.dns.rotateDkim(...to), republish: (...to) => routing.dns.republish(...to) } },
+        jobs: NO_JOBS,
+      });
+      t.after(() => rotation.close());
+      clock.advance(DAY);
+      const next = async () => (await routing.dkimKeys.names("next", clock.now(), 10)).map(({ domain }) => domain);
+      await rotation.step();
+      assert.deepEqual(await next(), []);
+      await rotation.step();
+      assert.deepEqual(await next(), [hopeful]);
+    });
+
     test("of names that are not in use any more nothing is done, and others go on", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const [off, on] = [await newZone("off.example"), await newZone("on.example")];

@@ -25,6 +25,8 @@ export interface DkimRotationOptions {
   log: Log;
   /** Age at which keys are replaced; 0: never. */
   days: number;
+  /** Names that one step looks at; the next goes on behind them. Default 200. */
+  batch?: number;
 }
 
 export interface DkimRotation {
@@ -41,13 +43,22 @@ const STEP_MS = HOUR / 6;
 const SETTLE_MS = HOUR;
 /** How long mail may be on its way (RFC 5321 4.5.4.1: 4-5 days), and be verified after. */
 const RETIRED_MS = 7 * DAY;
-const BATCH = 200;
 
 /**
  * Replaces DKIM keys without a message that cannot be verified: the next ones are published, sign once everybody can see them, and those
  * before stay published for a week. One step each ten minutes, by one process.
  */
-export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishes, jobs, clock, log, days }: DkimRotationOptions): DkimRotation {
+export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishes, jobs, clock, log, days, batch = 200 }: DkimRotationOptions): DkimRotation {
+  const reached: { next?: DkimName; active?: DkimName } = {};
+
+  /** Some that are due: those for which nothing can be done, for as long as that is so, must not stand before all others. */
+  async function due(state: "next" | "active", before: number): Promise<DkimName[]> {
+    const names = await dkimKeys.names(state, before, batch, reached[state]);
+    if (names.length === batch) reached[state] = names.at(-1)!;
+    else delete reached[state];
+    return names;
+  }
+
   async function forEach(names: readonly DkimName[], what: string, work: (zone: Zone, name: DkimName, publisher: DkimPublisher) => Promise<void>) {
     for (const name of names) {
       const [zone, publisher] = [await zones.find(name.zone), publishers[name.use]];
@@ -63,14 +74,14 @@ export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishe
 
   async function step() {
     const now = clock.now();
-    await forEach(await dkimKeys.names("next", now - SETTLE_MS, BATCH), "new DKIM keys could not be looked up", async (_, name) => {
+    await forEach(await due("next", now - SETTLE_MS), "new DKIM keys could not be looked up", async (_, name) => {
       const next = (await dkimKeys.list(name)).filter(({ state }) => state === "next");
       const records = (await dkimKeys.records(name)).filter(({ selector }) => next.some((key) => key.selector === selector)).map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
       if (records.length === 0 || !(await seen(name.domain, records))) return;
       if (await dkimKeys.promote(name)) log.info({ domain: name.domain, selectors: records.map(({ selector }) => selector) }, "new DKIM keys sign from now on");
     });
     if (days > 0) {
-      await forEach(await dkimKeys.names("active", now - days * DAY, BATCH), "DKIM keys could not be replaced", async (zone, name, publisher) => {
+      await forEach(await due("active", now - days * DAY), "DKIM keys could not be replaced", async (zone, name, publisher) => {
         if (!publishes(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next")) return;
         await publisher.rotate(zone, name.domain);
         log.info({ domain: name.domain }, "new DKIM keys were published beside those that sign");

@@ -19,6 +19,8 @@ export interface Draft {
 }
 
 const MAX_SUBJECT = 998;
+/** Addresses of one field that are read at all, to see whether they are few enough. */
+export const MAX_LISTED = 1000;
 
 /** Throws UserError with an E_* code for the first thing that is wrong. */
 export function readDraft(mail: BuiltMail): Draft {
@@ -54,6 +56,7 @@ function required(value: unknown, field: string, fix: string): unknown {
 function mailboxes(value: unknown, field: string): Mailbox[] {
   if (!given(value)) return [];
   if (!Array.isArray(value)) return [mailbox(value, field)];
+  if (value.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: value.length, limit: MAX_LISTED });
   return value.map((one, i) => mailbox(one, `${field}[${i}]`));
 }
 

@@ -1,7 +1,7 @@
 import { addressKey, headerValue, headerValues, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message } from "../messages/message.ts";
-import { recipientsOf } from "./draft.ts";
+import { MAX_LISTED, recipientsOf } from "./draft.ts";
 import { checkRaw } from "./raw.ts";
 import type { SendRequest } from "./types.ts";
 
@@ -23,6 +23,7 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   if (draft !== undefined) {
     return { author: draft.from, sender: draft.from, recipients: recipientsOf(draft).map((mailbox) => ({ text: mailbox.address, mailbox })), subject: draft.subject };
   }
+  if (to.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: to.length, limit: MAX_LISTED });
   const sender = from === "" ? undefined : mailboxOf(from, "from");
   const message = readMessage(raw);
   // The binding has rules of its own; elsewhere a message may say who sends for whom.

@@ -124,6 +124,10 @@ export function sendingConformance(engine: TestEngine): void {
       await assert.rejects(raw(messageOf({}, huge)), { code: "E_CONTENT_TOO_LARGE" });
       const to = ["a@x.example", "b@x.example", "c@x.example", "d@x.example"];
       await assert.rejects(draft({ to }), { code: "E_TOO_MANY_RECIPIENTS" });
+      const names = Array.from({ length: 1001 }, (_, i) => `user${i}@x.example`);
+      const unread = { code: "E_TOO_MANY_RECIPIENTS", message: /^1001 recipients in to, cc and bcc together, maximum is 1000$/ };
+      await assert.rejects(async () => draft({ to: names }), unread, "not read one by one");
+      await assert.rejects(raw(messageOf(), { to: names }), unread);
       await assert.rejects(raw(messageOf(), { to: [] }), { code: "E_FIELD_MISSING" });
       assert.equal((await raw(messageOf(), { to: [...to.slice(0, 3), "A@x.example"] })).delivered.length, 3);
     });

@@ -33,7 +33,8 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
   }
 
   function condition(key: string, value: unknown, certain: boolean): CountFilter {
-    const [, name, suffix] = /^(.*?)(_[a-z]+)?$/.exec(key)!;
+    // Whatever a variable may hold, line ends included.
+    const [, name, suffix] = /^(.*?)(_[a-z]+)?$/s.exec(key)!;
     if (name === "isLastEvent" && suffix === undefined) return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };
     const column = columns.get(name!);
     const operator = OPERATORS[suffix ?? ""];

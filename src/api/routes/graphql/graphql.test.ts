@@ -209,6 +209,8 @@ onEveryDatabase((engine) => {
         [`${"{a".repeat(2000)}`, /nested more than 16 deep/],
       ];
       for (const [query, why] of cases) assert.match((await refusal(query, { zoneTag: TEST_ZONE, start: 7 })).message, why, query.slice(0, 200));
+      const oddKey = await refusal("query ($zoneTag: string!, $filter: F) { viewer { zones(filter: {zoneTag: $zoneTag}) { emailRoutingAdaptive(filter: $filter) { subject } } } }", { zoneTag: TEST_ZONE, filter: { "status\n_in": ["x"] } });
+      assert.match(oddKey.message, /unknown filter "status/);
       assert.deepEqual((await refusal(zone("emailRoutingAdaptive { subjekt }"))).path, ["viewer", "zones", "0", "emailRoutingAdaptive"]);
     });
 

@@ -30,7 +30,7 @@ test("a full disk: what cannot be kept is left with its sender, what can be hand
   for (const [kind, size] of Object.entries(SIZES)) for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
   // A page more of the log of the database may be there already: a small message may fit, and is kept then.
   const refused = Object.entries(answers).filter(([, answer]) => !answer.startsWith("250"));
-  assert.deepEqual(refused.filter(([, answer]) => !/^452 4\.3\.1 /.test(answer)), []);
+  assert.deepEqual(refused.filter(([, answer]) => !answer.startsWith("452 4.3.1 ")), []);
   for (const kind of ["spooled", "object"]) assert.deepEqual(refused.filter(([name]) => name.startsWith(kind)).length, 3, JSON.stringify(answers));
 
   // Mail that can be handed over while its sender waits needs no place.

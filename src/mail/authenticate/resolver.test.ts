@@ -40,5 +40,10 @@ test("names DNS cannot have are not asked about; nor is anything beyond the limi
 
 test("a resolver that throws at once is one that failed", async () => {
   const resolver = boundedResolver(() => { throw new Error("broken"); }, createManualClock(), DEFAULT_LOOKUP_LIMITS);
-  await assert.rejects(resolver("a.example", "A"), /broken/);
+  await assert.rejects(resolver("a.example", "A"), { message: "A a.example: EFAILED", cause: new Error("broken") });
+});
+
+test("a failure tells of the question and not of those who were asked", async () => {
+  const asked = async () => { throw Object.assign(new Error("TXT a.example: 10.0.0.53:53: recvmsg ECONNREFUSED"), { code: "ESERVFAIL" }); };
+  await assert.rejects(boundedResolver(asked, createManualClock(), DEFAULT_LOOKUP_LIMITS)("a.example", "TXT"), { message: "TXT a.example: ESERVFAIL", code: "ESERVFAIL" });
 });

@@ -32,7 +32,7 @@ export function boundedResolver(resolver: Resolver, clock: Clock, { lookups, loo
     if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: the time for looking things up is over`);
     if (asked >= lookups) throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
     asked++;
-    return within(Promise.resolve().then(() => resolver(name, type)), Math.min(left, lookupMs), `${type} ${name}`, clock);
+    return within(Promise.resolve().then(() => resolver(name, type)).catch(withoutInsides(name, type)), Math.min(left, lookupMs), `${type} ${name}`, clock);
   }
 
   const bounded: Resolver = (name, type) => {
@@ -47,6 +47,12 @@ export function boundedResolver(resolver: Resolver, clock: Clock, { lookups, loo
   };
   return Object.defineProperty(bounded, "asked", { get: () => asked }) as Resolver & { readonly asked: number };
 }
+
+/** The words of a failure go into the header of the message, and on to others: which resolver we asked, and how, is not for them. */
+const withoutInsides = (name: string, type: LookupType) => (err: unknown) => {
+  const { code = "EFAILED" } = err as { code?: string };
+  throw Object.assign(failure(code, `${type} ${name}: ${code}`), { cause: err });
+};
 
 async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
   const done = new AbortController();

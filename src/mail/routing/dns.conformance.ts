@@ -51,6 +51,22 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual(await refusal(routing.dns.enable(zone, "example.org")), ["notInZone", "example.org is not a name of the zone example.com"]);
     });
 
+    test("made with other hosts are out of date: enabling again replaces them, and never what people had in their hands", async (t) => {
+      const { build, db, routing, zones, zone, records } = await open(t, engine);
+      await routing.dns.enable(zone);
+      const moved = { ...HOSTS, mx: [{ host: "new.reelpost.example", priority: 5 }], spfInclude: "_spf.new.reelpost.example" };
+      const later = build(db, { hosts: moved });
+      t.after(() => later.close());
+      assert.deepEqual((await later.dns.examine(zone, zone.name)).problems.map(({ code }) => code), ["mx.missing", "spf.missing"]);
+      await later.dns.enable(zone);
+      assert.deepEqual(await records(), ["MX 5 new.reelpost.example locked", "TXT  v=spf1 include:_spf.new.reelpost.example ~all locked"]);
+
+      await later.dns.unlock(zone);
+      const [mx] = await zones.records.managed.at(zone.id, zone.name, ["MX"]);
+      await zones.records.update(zone, mx!.id, { content: "mx.example.net" });
+      assert.deepEqual((await refusal(later.dns.enable(zone)))[0], "mxInTheWay");
+    });
+
     test("of another mail service are listed, and left alone", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       await zones.records.create(zone, { type: "MX", name: "@", content: "aspmx.example.net", priority: 10 });

@@ -99,7 +99,7 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
       const rows = await namesOf(tables, zone.id);
       await checkName(zone, name, rows);
       const there = await managed.at(zone.id, name, ["MX", "TXT"]);
-      const foreign = foreignMx(name, mxRecords(name, hosts), there).sort((a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1));
+      const foreign = foreignMx(name, mxRecords(name, hosts), there, ownerOf(zone, name)).sort((a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1));
       if (foreign.length > 0) throw routingErrors.mxInTheWay({ name, records: foreign.map(({ priority, content }) => `${priority} ${content}`).join(", ") });
       await dkimKeys.ensure(dkimRequest(zone, name));
       const before = rows.find((row) => row.name === name);

@@ -22,14 +22,17 @@ export function examine(needed: readonly NeededRecord[], there: readonly DnsReco
     return isSpf(record.content) ? [] : dkimProblems(record, there);
   });
   const [mx, spf] = [needed.find(({ type }) => type === "MX"), needed.find(({ content }) => isSpf(content))];
-  if (mx !== undefined) problems.push(...foreignMx(mx.name, needed, there).map((record) => ({ code: "mx.foreign" as const, existing: shown(record) })));
+  if (mx !== undefined) problems.push(...foreignMx(mx.name, needed, there, owner).map((record) => ({ code: "mx.foreign" as const, existing: shown(record) })));
   if (spf !== undefined) problems.push(...spfProblems(spf, there, spfInclude));
   return { problems, unlocked: there.some(({ managedBy, locked }) => managedBy === owner && !locked) };
 }
 
-/** MX records of the name that lead elsewhere. */
-export const foreignMx = (name: string, needed: readonly NeededRecord[], there: readonly DnsRecord[]): DnsRecord[] =>
-  there.filter((record) => record.type === "MX" && record.name === name && !needed.some(({ type, content }) => type === "MX" && content === record.content));
+/** MX records of the name that lead elsewhere. Those of `owner` that nobody could change led here when they were made: they are out of date, not somebody else's. */
+export const foreignMx = (name: string, needed: readonly NeededRecord[], there: readonly DnsRecord[], owner: string): DnsRecord[] =>
+  there.filter((record) => record.type === "MX" && record.name === name && !isOutdated(record, owner) && !needed.some(({ type, content }) => type === "MX" && content === record.content));
+
+/** Made by this owner, and never in the hands of people. */
+export const isOutdated = ({ managedBy, locked }: DnsRecord, owner: string): boolean => managedBy === owner && locked;
 
 export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] => there.filter((record) => record.type === "TXT" && record.name === name && isSpf(textOf(record.content)));
 

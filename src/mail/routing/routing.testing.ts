@@ -42,7 +42,7 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
   const mails: { address: string; link: string; token: string }[] = [];
   const mailer = { fails: false };
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
-  const build = (from: Db) =>
+  const build = (from: Db, more: Partial<EmailRoutingOptions> = {}) =>
     createEmailRouting({
       db: from, zones, scripts, secrets, events, clock, ids: randomIds, hosts: HOSTS,
       addresses: {
@@ -52,7 +52,7 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
           mails.push({ address, link, token: link.slice(link.lastIndexOf("/") + 1) });
         },
       },
-      ...options,
+      ...options, ...more,
     });
   const routing = build(db);
   t.after(async () => {

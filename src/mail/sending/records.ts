@@ -1,6 +1,7 @@
 import type { DnsRecord, Zone, Zones } from "../../zones/index.ts";
 import type { DkimRecord } from "../dkim-keys/types.ts";
-import { foreignMx, spfOf } from "../routing/examine.ts";
+import { foreignMx, isOutdated, spfOf } from "../routing/examine.ts";
+import { ownerOf } from "../routing/owner.ts";
 import { dkimRecords, mxRecords, spfRecord, type NeededRecord } from "../routing/needed.ts";
 import { includes, textOf } from "../routing/spf.ts";
 import type { SendingProblem } from "./types.ts";
@@ -21,6 +22,8 @@ export interface SendingHosts {
 
 /** The records around a name that matter to sending. */
 export interface Found {
+  /** As whom our own records are kept. */
+  owner: string;
   bounce: readonly DnsRecord[];
   dkim: readonly DnsRecord[];
   dmarc: readonly DnsRecord[];
@@ -39,7 +42,7 @@ export async function look(records: Zones["records"]["managed"], zone: Zone, nam
     at(`${label}.${name}`, "MX", "TXT"), at(`_dmarc.${name}`, "TXT"), name === zone.name ? [] : at(`_dmarc.${zone.name}`, "TXT"), at(`_domainkey.${name}`, "NS"),
     ...dkimRecords(name, keys).map((record) => at(record.name, "TXT")),
   ]);
-  return { bounce, dkim: dkim.flat(), dmarc: dmarc.filter(isDmarc), inherited: above.some((record) => record.managedBy === null && isDmarc(record)), delegated: delegation.length > 0 };
+  return { owner: ownerOf(zone, name, "email-sending"), bounce, dkim: dkim.flat(), dmarc: dmarc.filter(isDmarc), inherited: above.some((record) => record.managedBy === null && isDmarc(record)), delegated: delegation.length > 0 };
 }
 
 export function neededToSend(name: string, hosts: SendingHosts, keys: readonly DkimRecord[], { dmarc, inherited }: Found): NeededRecord[] {
@@ -56,13 +59,13 @@ export function examineSending(needed: readonly NeededRecord[], found: Found, { 
   const mx = needed.filter(({ type }) => type === "MX");
   const [spf] = needed.filter(({ type, name }) => type === "TXT" && name === mx[0]!.name);
   for (const record of mx) if (!found.bounce.some((other) => other.type === "MX" && other.content === record.content && other.priority === record.priority)) problems.push({ code: "mx.missing", missing: record });
-  for (const record of foreignMx(mx[0]!.name, mx, found.bounce)) problems.push({ code: "mx.foreign", existing: shown(record) });
+  for (const record of foreignMx(mx[0]!.name, mx, found.bounce, found.owner)) problems.push({ code: "mx.foreign", existing: shown(record) });
 
   // RFC 7208 4.5: with two records the check fails for good.
   const spfs = spfOf(spf!.name, found.bounce);
   if (spfs.length > 1) problems.push({ code: "spf.multiple", multiple: spfs.map(shown) });
   else if (spfs.length === 0) problems.push({ code: "spf.missing", missing: spf! });
-  else if (!includes(textOf(spfs[0]!.content), spfInclude)) problems.push({ code: "spf.foreign", existing: shown(spfs[0]!), missing: spf! });
+  else if (!includes(textOf(spfs[0]!.content), spfInclude)) problems.push(isOutdated(spfs[0]!, found.owner) ? { code: "spf.missing", missing: spf! } : { code: "spf.foreign", existing: shown(spfs[0]!), missing: spf! });
 
   // RFC 6376 3.6.2.2: with two records at one selector the result is anybody's.
   for (const record of needed.filter(({ name }) => name.includes("._domainkey."))) {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, Ids, Page, PageRequest } from "../../kernel/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
+import { createQuota } from "../quota.ts";
 import { routingErrors } from "../routing/errors.ts";
 import { keyOf, readRecipient } from "../routing/recipient.ts";
 import { switchDestination } from "../routing/rules-table.ts";
@@ -8,7 +9,6 @@ import type { RoutingTables } from "../routing/tables.ts";
 import {
   addressById, addressByToken, addressCalled, countAddresses, deleteAddress, keepAddress, listAddresses, oldestVerified, type AddressExecutor, type AddressQuery, type AddressTables, type StoredAddress,
 } from "./addresses-table.ts";
-import { createMailQuota } from "./mail-quota.ts";
 import type { DestinationAddress, VerificationMail } from "./types.ts";
 
 export interface Addresses {
@@ -49,6 +49,8 @@ export interface AddressesParts {
 const MAX_EMAIL = 90;
 const LINK_MS = 3 * 24 * 3_600_000;
 /** Nobody's mailbox is to be filled by pressing a button. */
+/** Verification mails of one account in an hour: whoever adds and deletes addresses all day must not write to half the world. */
+const MAILS_PER_HOUR = 300;
 const RESEND_MS = 60_000;
 const TOKEN = /^[\w-]{20,100}$/;
 
@@ -56,7 +58,7 @@ const hashOf = (token: string) => createHash("sha256").update(token).digest("hex
 
 export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 200 }: AddressesParts): Addresses {
   type Both = AddressTables & RoutingTables;
-  const quota = createMailQuota(clock);
+  const quota = createQuota({ clock, limit: MAILS_PER_HOUR, perMs: 3_600_000 });
   const tables = db.tables<AddressTables>();
 
   async function need(from: AddressExecutor, account: string, id: string): Promise<StoredAddress> {
@@ -67,8 +69,10 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
 
   /** Keeps a fresh token first: a link that arrives works. Throws noAddress, tooManyMails. */
   async function sendLink({ account, id }: StoredAddress): Promise<StoredAddress> {
-    quota.take(account);
-    const token = ids.token();
+    const retryAfter = quota.take(account);
+    if (retryAfter > 0) throw routingErrors.tooManyMails({ limit: MAILS_PER_HOUR, retryAfter });
+    // 192 bits, and a link that fits a line of a message: people copy it.
+    const token = ids.token(24);
     const change = (alter: (address: StoredAddress) => Partial<StoredAddress> | undefined) =>
       db.transaction<AddressTables, StoredAddress>(async (tx) => {
         const before = await need(tx, account, id);

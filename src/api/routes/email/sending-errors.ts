@@ -35,13 +35,17 @@ const BY_CODE: Record<string, SendError> = {
   E_CONTENT_TOO_LARGE: "tooBig", E_SENDER_DOMAIN_NOT_AVAILABLE: "senderNotConfigured", E_RATE_LIMIT_EXCEEDED: "throttled", E_DAILY_LIMIT_EXCEEDED: "throttled",
 };
 
+/** Of the links of a chain that tell why; any number that is no error of this table. */
+const CAUSE = 1000;
+
 /** Any error of an operation that sends, in the words of the table. */
 export function toSendError(error: UserError): UserError {
   if (error.domain === "email.sending") return error;
   const kind = BY_KIND[error.kind] ?? BY_CODE[error.code] ?? (error.entry.http >= 500 ? "internalServer" : "invalidRequestSchema");
   const { code } = sendErrors.table[kind];
   const why = typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
-  const chain = [why, ...(error.fix === undefined ? [] : [error.fix])].map((message) => ({ code, message }));
+  // What to do ends the chain under the code of the error itself; the cause has another one, so that nobody takes it for advice.
+  const chain = [{ code: CAUSE, message: why }, ...(error.fix === undefined ? [] : [{ code, message: error.fix }])];
   const { retryAfter = kind === "throttled" ? 1 : undefined } = error.details;
   return sendErrors[kind]({ chain, ...(retryAfter !== undefined && { retryAfter }) }, { cause: error });
 }

@@ -2,7 +2,7 @@ import { getServers } from "node:dns";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { RecordVerifier } from "../mail/index.ts";
-import { createLookupResolver, createLookups, createPusher, createRecordWatch, isAbsence, type LookUpAddresses, type Lookups, type Pusher, readEndpoint, type RecordWatch, startDnsServer, type Zones } from "../zones/index.ts";
+import { type DnsProvider, createLookupResolver, createLookups, createPusher, createRecordWatch, isAbsence, type LookUpAddresses, type Lookups, type Pusher, readEndpoint, type RecordWatch, startDnsServer, type Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { dnsProvider } from "./dns-provider.ts";
 import type { Role } from "./roles.ts";
@@ -26,6 +26,8 @@ export interface ServeDns {
   byHand(zone: string): boolean;
   /** Brings records to the server that is in charge of the zones; undefined where that is this one, where people do, and without the role dns. */
   pusher: Pusher | undefined;
+  /** The server that zones are kept at when it is not this one. */
+  provider: DnsProvider | undefined;
   /** The authoritative server, for the role dns; undefined where another one is in charge. Rejects when the port is taken. */
   listen(): Promise<{ host: string; port: number; close(): Promise<void> } | undefined>;
 }
@@ -59,6 +61,7 @@ export function composeDns({ settings: { dns }, zones, metrics, store: { db, eve
     watch,
     byHand,
     pusher,
+    provider,
     async listen() {
       if (dns.provider !== "embedded") return undefined;
       const server = await startDnsServer({ zones: zones.served, log, clock, hosts: [dns.host], port: dns.port, lookUp: addressesBy(lookups), onAnswer: (told) => answered.inc(told) });

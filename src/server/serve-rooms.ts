@@ -48,7 +48,7 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
   const mtaSts = composeMtaSts({ store, settings, zones: platform.zones, dns, roles }, basics);
-  const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts }, basics);
+  const certificates = await composeCertificates({ store, secrets, settings, zones: platform.zones, metrics, alsoFor: mtaSts.hosts, ...(dns.provider && { providerOf: () => dns.provider! }) }, basics);
   const reports = composeDmarcReporting({ store, settings, zones: platform.zones, dns }, basics);
   const mail = composeServeMail({ store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl }, basics);
   if (roles.has("dns")) composeDkimRotation({ store, settings, zones: platform.zones, routing: mail.routing, sending: mail.sending.publisher, dns }, basics);

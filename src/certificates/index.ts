@@ -1,4 +1,4 @@
-export { CHALLENGE_PATH, createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
+export { createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
 export { createDnsSolver, type DnsTexts, type Proof, type Solver } from "./acme/solver.ts";
 export type { Certificates } from "./certificates.ts";
 export { certificateErrors } from "./errors.ts";

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { readFile } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { domainToASCII } from "node:url";
 import { certificateErrors, createAcmeCertificates, createDnsSolver, createFileCertificates, createHeldCertificates, createHttpSolver, keepSelfSigned, readPair, type Pair } from "../certificates/index.ts";
@@ -12,6 +11,7 @@ import type { Secrets } from "../store/index.ts";
 import { createEmbeddedProvider, type DnsProvider, type Zone, type Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { createDnsTexts } from "./dns-texts.ts";
+import { smtpName } from "./mail-names.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
 
 export interface CertificatesParts {
@@ -79,7 +79,7 @@ async function fromAcme({ store: { db, events }, secrets, settings, zones, provi
 /** For all names this machine may be known by. */
 function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<Pair> {
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
-  const names = [smtp.name === "" ? hostname() : smtp.name, ...tls.acme_names, ...publicName, "localhost"].map((name) => domainToASCII(name)).filter((name) => name !== "");
+  const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"].map((name) => domainToASCII(name)).filter((name) => name !== "");
   return keepSelfSigned({ file: join(dataDir, "tls", "self-signed.pem"), names: [...new Set(names)], clock });
 }
 

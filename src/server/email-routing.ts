@@ -2,6 +2,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { createEmailRouting, createVerificationMail, type DmarcReporting, type EmailRouting, type RecordVerifier, type Routed, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { Basics, Store } from "./compose.ts";
+import { mxHosts } from "./mail-names.ts";
 import type { Platform } from "./platform.ts";
 import { mailRoute } from "./worker-addresses.ts";
 
@@ -25,7 +26,7 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
       link: (token) => `${baseUrl()}/email/verify/${token}`,
       sendVerification: createVerificationMail({ transport, clock, ids, from: email.from }),
     },
-    hosts: { mx: email.mx.map((host, i) => ({ host, priority: (i + 1) * 10 })), spfInclude: email.spf_include, dkimSelector: email.dkim_selector },
+    hosts: { mx: mxHosts(email), spfInclude: email.spf_include, dkimSelector: email.dkim_selector },
     ...(email.postmaster !== "" && { postmaster: email.postmaster }),
   });
   lifecycle.onStop("email routing", () => routing.close());

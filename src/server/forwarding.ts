@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import type { Settings } from "../kernel/settings.ts";
 import {
   addressSet, createAuthenticator, createForwarding, createHeld, neededRecords, type AuthenticationPolicy, type Authenticator, type EmailRouting, type Forwarding,
@@ -7,6 +6,7 @@ import {
 import { createSrs, type Srs } from "../protocol/srs/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { Basics, Store } from "./compose.ts";
+import { mxHosts, smtpName } from "./mail-names.ts";
 
 /** Our own keys stand beside those of zones; no zone has this id, so that no zone that goes takes them along. */
 const SERVICE = { zone: "service", account: "", use: "routing" as const };
@@ -27,7 +27,7 @@ export function composeAuthenticator(settings: Settings, resolver: Resolver, { c
   if (!enabled) return undefined;
   const isTrusted = addressSet(trusted, "authentication.trusted");
   const authenticator = createAuthenticator({
-    resolver, authservId: settings.smtp.name === "" ? hostname() : settings.smtp.name, clock,
+    resolver, authservId: smtpName(settings.smtp), clock,
     policy: { require, spfFail, dmarcFail: { none: "accept", quarantine, reject }, trustedSealers },
   });
   lifecycle.onStop("authentication", () => authenticator.close());
@@ -62,7 +62,7 @@ export function composeServiceKeys({ email }: Settings, { dkimKeys }: Pick<Email
     },
     async records() {
       await ensured();
-      const hosts = { mx: email.mx.map((host, i) => ({ host, priority: (i + 1) * 10 })), spfInclude: email.spf_include, dkimSelector: email.dkim_selector };
+      const hosts = { mx: mxHosts(email), spfInclude: email.spf_include, dkimSelector: email.dkim_selector };
       return neededRecords(service.domain, hosts, await dkimKeys.records(service));
     },
   };

@@ -7,6 +7,7 @@ import {
 import type { SendEmailPort } from "../workers/index.ts";
 import type { Zone, Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
+import { mxHosts } from "./mail-names.ts";
 
 const SWEEP_MS = 10 * 60_000;
 /** Of one sweep: what is left waits for the next. */
@@ -63,7 +64,7 @@ export function composeSending(parts: ServeSendingParts, { clock, ids, log, life
 
   const domains = createSendingDomains({
     db, events, clock, ids, zones, dkimKeys, isRouted, log, ...(verifier && { verifier }),
-    hosts: { mx: email.mx.map((host, i) => ({ host, priority: (i + 1) * 10 })), spfInclude: email.spf_include, label: email.sending_label, dmarc: email.dmarc },
+    hosts: { mx: mxHosts(email), spfInclude: email.spf_include, label: email.sending_label, dmarc: email.dmarc },
   });
   lifecycle.onStop("sending domains", () => domains.close());
   domains.tidy().catch((err: unknown) => log.warn({ err }, "sending domains of deleted zones could not be removed; the next start tries again"));

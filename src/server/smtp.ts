@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import type { AccountsRoom, Caller } from "../accounts/index.ts";
 import { UserError } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -11,6 +10,7 @@ import {
 import { domainOf } from "../protocol/rfc5322/index.ts";
 import type { Lookups, Zone, Zones } from "../zones/index.ts";
 import type { Basics } from "./compose.ts";
+import { smtpName } from "./mail-names.ts";
 import { meterSmtp } from "./meter-smtp.ts";
 
 export interface ServeSmtpParts {
@@ -52,7 +52,7 @@ export interface ServeSmtp {
 export function composeSmtp(parts: ServeSmtpParts, { clock, ids, log }: Basics): ServeSmtp {
   const { settings: { smtp, submission }, receiver, spool, tls, lookups, metrics, graceMs } = parts;
   const meter = meterSmtp(metrics);
-  const shared = { name: smtp.name === "" ? hostname() : smtp.name, tls, proxies: smtp.proxies, spool, clock, ids, log };
+  const shared = { name: smtpName(smtp), tls, proxies: smtp.proxies, spool, clock, ids, log };
   const limits = { connections: smtp.connections, connectionsPerNetwork: Math.min(smtp.connections, smtp.connections_per_address), closeMs: graceMs };
   const onRefused = (listener: "smtp" | "submission"): OnRefused => (envelope, reply, stage) => {
     meter.refused(listener, stage, reply);

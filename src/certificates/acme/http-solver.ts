@@ -4,14 +4,14 @@ import type { Db } from "../../store/index.ts";
 import { createProofsTable } from "../certificates-table.ts";
 import type { Solver } from "./solver.ts";
 
-export const CHALLENGE_PATH = "/.well-known/acme-challenge/";
+const CHALLENGE_PATH = "/.well-known/acme-challenge/";
 
 const HOUR = 3_600_000;
 /** RFC 8555 8.3: base64url. */
 const TOKEN = /^[\w-]{1,200}$/;
 
 export interface HttpSolver extends Solver {
-  /** Answers a request below CHALLENGE_PATH, whatever its host, and says whether there was an answer. */
+  /** Answers a request below /.well-known/acme-challenge/, whatever its host, and says whether there was an answer. */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 

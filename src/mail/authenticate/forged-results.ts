@@ -31,7 +31,7 @@ function isForged(field: Uint8Array, authservId: string): boolean {
 const plain = (id: string) => canonicalDomain(id.replace(/\.$/, "")) ?? id.toLowerCase();
 
 /** The first word of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
-export function authservIdOf(value: string): string | undefined {
+function authservIdOf(value: string): string | undefined {
   let at = 0;
   let depth = 0;
   for (; at < value.length; at++) {

@@ -5,9 +5,9 @@ import { mailErrors } from "../errors.ts";
  * What a header section may cost. The verifier joins continuation lines one by one, and looks up every name of every signature's `h=` in all
  * fields: without these bounds one message of a megabyte buys minutes.
  */
-export const MAX_HEADER_LINES = 20_000;
+const MAX_HEADER_LINES = 20_000;
 /** Signatures that are looked at, from the top (RFC 6376 6.1 leaves the number to the verifier). */
-export const MAX_SIGNATURES = 10;
+const MAX_SIGNATURES = 10;
 const MAX_SIGNATURE_BYTES = 16 * 1024;
 
 /**

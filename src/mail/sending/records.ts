@@ -1,5 +1,6 @@
 import type { DnsRecord, Zone, Zones } from "../../zones/index.ts";
 import type { DkimRecord } from "../dkim-keys/types.ts";
+import { isDmarc } from "../dmarc-reports/dmarc-text.ts";
 import { foreignMx, isOutdated, spfOf } from "../routing/examine.ts";
 import { ownerOf } from "../routing/owner.ts";
 import { dkimRecords, mxRecords, spfRecord, type NeededRecord } from "../routing/needed.ts";
@@ -33,8 +34,7 @@ export interface Found {
   delegated: boolean;
 }
 
-/** RFC 7489 6.3: the version comes first. */
-const isDmarc = ({ type, content }: DnsRecord) => type === "TXT" && /^v=DMARC1 *(;|$)/i.test(textOf(content));
+const isPolicy = ({ type, content }: DnsRecord) => type === "TXT" && isDmarc(textOf(content));
 
 export async function look(records: Zones["records"]["managed"], zone: Zone, name: string, keys: readonly DkimRecord[], { label }: SendingHosts): Promise<Found> {
   const at = (host: string, ...types: string[]) => records.at(zone.id, host, types);
@@ -42,7 +42,7 @@ export async function look(records: Zones["records"]["managed"], zone: Zone, nam
     at(`${label}.${name}`, "MX", "TXT"), at(`_dmarc.${name}`, "TXT"), name === zone.name ? [] : at(`_dmarc.${zone.name}`, "TXT"), at(`_domainkey.${name}`, "NS"),
     ...dkimRecords(name, keys).map((record) => at(record.name, "TXT")),
   ]);
-  return { owner: ownerOf(zone, name, "email-sending"), bounce, dkim: dkim.flat(), dmarc: dmarc.filter(isDmarc), inherited: above.some((record) => record.managedBy === null && isDmarc(record)), delegated: delegation.length > 0 };
+  return { owner: ownerOf(zone, name, "email-sending"), bounce, dkim: dkim.flat(), dmarc: dmarc.filter(isPolicy), inherited: above.some((record) => record.managedBy === null && isPolicy(record)), delegated: delegation.length > 0 };
 }
 
 export function neededToSend(name: string, hosts: SendingHosts, keys: readonly DkimRecord[], { dmarc, inherited }: Found): NeededRecord[] {

@@ -8,10 +8,10 @@ import { mailErrors, mebibytes, replyOf } from "../errors.ts";
 import { changedHeader, formatField, withFields, withHeader } from "../messages/rewrite.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { MailSource, Outbound, Settled, Trace, Transport } from "../messages/types.ts";
+import { createQuota } from "../quota.ts";
 import type { ReturnsService } from "../returns/types.ts";
 import type { Suppressions } from "../suppressions/types.ts";
 import { readLetter, type Letter } from "./letter.ts";
-import { createMinuteQuota } from "./minute-quota.ts";
 import { composeWithin, DEFAULT_SEND_LIMITS, partsOf, type SendLimits } from "./send-email.ts";
 import { senderDomain, type SenderDomain, type SenderParts } from "./sender.ts";
 import type { Sending, SendRequest, SendResult } from "./types.ts";
@@ -53,12 +53,13 @@ const DROPPED = new Set(["message-id", "dkim-signature", "bcc", "return-path", "
 
 /** Refusals of an account that the log keeps in a minute: whoever tries for ever is not to fill the disk. */
 const REFUSALS = 60;
+const MINUTE_MS = 60_000;
 
 export function createSending(parts: SendingParts): Sending {
   const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, returns, isVerified, keep } = parts;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
-  const minutes = createMinuteQuota(clock, limits.perMinute);
-  const refusals = createMinuteQuota(clock, REFUSALS);
+  const minutes = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
+  const refusals = createQuota({ clock, limit: REFUSALS, perMs: MINUTE_MS });
   const usage = createUsage({ db, clock, limit: limits.perDay });
 
   async function send(request: SendRequest): Promise<SendResult> {

@@ -1,5 +1,5 @@
 import { UserError, type Clock } from "../../kernel/index.ts";
-import { createMinuteQuota } from "../sending/minute-quota.ts";
+import { createQuota } from "../quota.ts";
 import { suppressionErrors } from "./errors.ts";
 import { isReadOnly, scopeOf } from "./shown.ts";
 import { deleteSuppressions, insertSuppressions, suppressionsAt, type SuppressionExecutor, type SuppressionRow } from "./suppressions-table.ts";
@@ -20,7 +20,7 @@ const AT_ONCE = 250;
 
 /** Many suppressions in one go, all that are in order or none. */
 export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Suppressions["bulk"] {
-  const quota = createMinuteQuota(clock, PER_MINUTE);
+  const quota = createQuota({ clock, limit: PER_MINUTE, perMs: 60_000 });
 
   return async (account, requests) => {
     if (requests.length > MAX_ITEMS) throw suppressionErrors.tooManyItems({ limit: MAX_ITEMS });

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createManualClock } from "../kernel/index.ts";
+import { createQuota } from "./quota.ts";
+
+test("so many in a period, each key by itself; what is too many is not counted", () => {
+  const clock = createManualClock(0);
+  const { take } = createQuota({ clock, limit: 2, perMs: 60_000 });
+  assert.deepEqual([take("a"), take("a"), take("a"), take("b")], [0, 0, 60, 0]);
+  clock.advance(59_001);
+  assert.equal(take("a"), 1);
+  clock.advance(999);
+  assert.deepEqual([take("a"), take("a"), take("a")], [0, 0, 60]);
+  const free = createQuota({ clock, limit: 0, perMs: 1 });
+  assert.deepEqual(Array.from({ length: 100 }, () => free.take("a")), Array.from({ length: 100 }, () => 0));
+});
+
+test("whoever comes by the thousands costs a bounded memory: the first are forgotten", () => {
+  const { take } = createQuota({ clock: createManualClock(0), limit: 1, perMs: 60_000 });
+  for (let i = 0; i <= 10_000; i++) take(`key ${i}`);
+  assert.deepEqual([take("key 10000"), take("key 0")], [60, 0]);
+});

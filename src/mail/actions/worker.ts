@@ -67,13 +67,21 @@ export function createWorkerAction({ runtime, transport, forwarding, spool, trac
     const { source, fields } = message;
     const outcome = await runtime.email(script, { id, from, to, rawSize: source.size, headers: fields, raw: () => source.open(), canBeForwarded: true }, actions);
     if (outcome.rejected !== undefined) record("reject");
-    tell("handled", { outcome: outcome.outcome, ...(outcome.rejected === undefined ? {} : { rejected: outcome.rejected }) });
+    const { exception } = outcome;
+    tell("handled", {
+      outcome: outcome.outcome,
+      ...(exception === undefined ? {} : { exception: `${exception.name}: ${exception.message}`.slice(0, MAX_EXCEPTION) }),
+      ...(outcome.rejected === undefined ? {} : { rejected: outcome.rejected }),
+    });
     return {
       outcome: outcome.outcome, ended: outcome.ended, forwards, replies, events,
-      ...(outcome.exception === undefined ? {} : { exception: outcome.exception }),
+      ...(exception === undefined ? {} : { exception }),
       ...(outcome.rejected === undefined ? {} : { rejectReason: outcome.rejected }),
     };
   };
 }
+
+/** Of what the log keeps: it is for whoever wrote the worker, never for the sender. */
+const MAX_EXCEPTION = 500;
 
 const bytesOf = async (raw: Readable | Uint8Array): Promise<Buffer> => (raw instanceof Readable ? Buffer.concat(await raw.toArray()) : Buffer.from(raw));

@@ -30,11 +30,12 @@ function ended({ events }: Entry): EntryStatus | undefined {
 
 /** What went wrong, as it stands now: undefined when nothing did, or no longer. */
 export function errorOf(entry: Entry): { cause: string | null; text: string } | undefined {
-  if (entry.answer !== null) return { cause: entry.answer.enhanced || null, text: line(entry.answer) };
+  const handled = entry.events.findLast(({ step }) => step === "handled");
+  const thrown = handled?.detail["exception"];
+  if (entry.answer !== null) return { cause: entry.answer.enhanced || null, text: `${line(entry.answer)}${thrown === undefined ? "" : ` (${String(thrown)})`}` };
   const trouble = entry.deliveries.findLast(({ state, reply }) => (state === "failed" || state === "deferred") && (entry.kind === "sending" || reply === undefined));
   if (trouble !== undefined) return { cause: trouble.enhanced ?? null, text: `${trouble.to}: ${line(trouble)}${trouble.host === undefined ? "" : ` (${trouble.host})`}` };
-  const handled = entry.events.findLast(({ step }) => step === "handled");
-  if (entry.status === "error" && handled !== undefined) return { cause: null, text: `the worker ended with: ${String(handled.detail["outcome"])}` };
+  if (entry.status === "error" && handled !== undefined) return { cause: null, text: `the worker ended with: ${String(thrown ?? handled.detail["outcome"])}` };
   if (entry.status === "rejected" && handled !== undefined) return { cause: null, text: String(handled.detail["rejected"]) };
   return undefined;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createScope } from "../e2e/dev-bench.ts";
+import { TOKEN } from "../e2e/serve-client.ts";
 import { lacking, runTool, startPostfixSink, verifiersAsking, type PostfixSink, type Verifiers } from "../support/mail-tools.ts";
 import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
@@ -63,6 +64,38 @@ describe("other people's mail programs", { skip: lacking("swaks", "smtp-sink", "
       assert.match(await verify.arcverify(changed), /cv=b'fail'/);
       assert.doesNotMatch((await verify.opendkim(changed)).output, /succeeded/);
     }
+  });
+
+  test("swaks submits, the message is signed by its domain, and the bounce that comes back to it closes the recipient off", async () => {
+    await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: "routed.example" } });
+    const submit = (subject: string) => {
+      const { port } = world.server.submission!;
+      return runTool("swaks", [
+        "--server", `127.0.0.1:${port}`, "--tls-on-connect", "--auth", "PLAIN", "--auth-user", "api_token", "--auth-password", TOKEN, "--from", "news@routed.example", "--to", "gone@there.example",
+        "--h-Subject", subject, "--body", "news",
+      ]);
+    };
+    const { code, output } = await submit("submitted");
+    assert.equal(code, 0, output);
+    const sent = await until(async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: submitted\n")), "the message");
+    assert.equal(await verify.dkimverify(sent, 0), true);
+    assert.match((await verify.opendkim(sent)).output, /verification \(s=rp-bounce, d=routed\.example[^)]*\) succeeded/);
+
+    const back = /^X-Mail-Args: <([^>]+@rp-bounce\.routed\.example)>/m.exec(sent)![1]!;
+    const report = [
+      "From: MAILER-DAEMON@there.example", `To: ${back}`, "Subject: Undelivered", "MIME-Version: 1.0", "Content-Type: multipart/report; report-type=delivery-status; boundary=b", "",
+      "--b", "Content-Type: text/plain", "", "sorry", "--b", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.there.example", "",
+      "Final-Recipient: rfc822; gone@there.example", "Action: failed", "Status: 5.1.1", "Diagnostic-Code: smtp; 550 5.1.1 no such user", "", "--b--", "",
+    ];
+    const bounce = await runTool("swaks", ["--server", at(), "--helo", "mx.there.example", "--from", "<>", "--to", back, "--data", report.join("\\n")]);
+    assert.equal(bounce.code, 0, bounce.output);
+    const { events } = await world.story("submitted", ({ status }) => status === "deliveryFailed");
+    assert.match(JSON.stringify(events), /no such user/);
+    await until(async () => (await world.api.ok("get", "email/sending/suppressions")).find(({ email }: { email: string }) => email === "gone@there.example"), "the suppression");
+    // Whoever sends there again is told nothing, and nothing goes there.
+    assert.equal((await submit("once more")).code, 0);
+    assert.equal((await world.story("once more", ({ status }) => status !== "sent")).deliveries.length, 0);
+    assert.equal((await sink.messages()).some((raw) => raw.includes("\nSubject: once more\n")), false);
   });
 
   test("posttls-finger finds TLS of today", async () => {

@@ -51,6 +51,16 @@ describe("the next server", { concurrency: true }, () => {
     assert.deepEqual([hop.taken.length, acknowledged(hop).length], [2, 1]);
   });
 
+  test("puts off one of two recipients, and forwards are not queued: the sender has 250, and each has the message once", async (t) => {
+    let left = 2;
+    const { world, hop, send } = await behind(t, (command) => (command.startsWith("RCPT") && command.includes("<carol@") && left-- > 0 ? "451 4.2.0 greylisted" : undefined), { env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
+    assert.match(await send("mixed", { to: ["bob@routed.example", "carol@routed.example"] }), /^250 /);
+    await until(() => acknowledged(hop).length >= 2 || undefined, "both");
+    assert.deepEqual(acknowledged(hop).map(({ to }) => to.join()).sort(), ["bob@there.example", "carol@there.example"]);
+    const statuses = () => world.api.ok("get", "email/activity?kind=routing&search=mixed").then((found: { status: string }[]) => found.map(({ status }) => status).join());
+    await until(async () => (await statuses()) === "delivered,delivered" || undefined, "the log to know of both");
+  });
+
   for (const [where, command] of [["before its greeting", "connect"], ["over the recipient", "RCPT"], ["after the final dot", "."]] as const) {
     test(`hangs ${where}: the sender has an answer in less than half a minute, and the message arrives later`, async (t) => {
       const { world, hop, send } = await behind(t, atFirst(1, command, "hang"));

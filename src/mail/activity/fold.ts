@@ -142,6 +142,9 @@ function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["s
 function copyTo({ deliveries }: Entry, messageId: string | undefined, outbound: string | undefined, to: string, at: number): Delivery {
   const known = deliveries.find((one) => (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) && rcptKey(one.to) === rcptKey(to));
   if (known !== undefined) return known;
+  // What could not be handed over, and is in no queue, is tried anew with a copy of its own: the attempt before is over.
+  const before = deliveries.findIndex((one) => one.state === "deferred" && one.outbound === undefined && rcptKey(one.to) === rcptKey(to));
+  if (before !== -1) deliveries.splice(before, 1);
   if (deliveries.length >= MAX_DELIVERIES) deliveries.splice(Math.max(0, deliveries.findIndex((one) => one.state === "delivered")), 1);
   const made: Delivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
   deliveries.push(made);

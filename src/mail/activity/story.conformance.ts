@@ -144,6 +144,22 @@ export function storyConformance(engine: TestEngine): void {
       assert.equal(await status(), "handled");
     });
 
+    test("a forward that was put off and kept by us goes out as another copy: it is delivered, once", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const rcpt = "box@here.example";
+      tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
+      for (const n of [1, 2]) {
+        tell("m1", "matched", { kind: "forward", to: ["x@else.example"] }, { rcpt });
+        tell("m1", "deferred", { messageId: `<c${n}@here.example>`, to: "x@else.example", cause: "forward", inSession: true, code: 451, enhanced: "4.2.0", text: "greylisted" }, { rcpt });
+        tell("m1", "deferred", { code: 451, enhanced: "4.2.0", text: "greylisted", held: true }, { rcpt });
+      }
+      const found = async () => (await activity.search({ zone: ZONE, to: rcpt })).items.map(({ status, deliveries }) => [status, deliveries.map(({ messageId, state }) => `${messageId} ${state}`).join()])[0];
+      assert.deepEqual(await found(), ["deferred", "<c2@here.example> deferred"]);
+      tell("m1", "delivered", { messageId: "<c3@here.example>", to: "x@else.example", cause: "forward", inSession: true, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt });
+      tell("m1", "forwarded", { to: ["x@else.example"], messageId: "<c3@here.example>" }, { rcpt });
+      assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
+    });
+
     test("given up after it was taken: that is a failed delivery, whatever the code", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "received", { from: "a@there.example", to: ["x@here.example"] });

@@ -79,6 +79,13 @@ test("what comes back is not judged; what comes with it is", async () => {
   assert.deepEqual(await receive(["broken@fwd.example"], ""), ["451 4.3.0 The message could not be processed, try again later"]);
 });
 
+test("a complaint comes from somebody who can be named", async () => {
+  const stranger = await setUp({ returns, authenticator: judge(false) });
+  assert.deepEqual(await stranger.receive(["srs@fwd.example"], "fbl@provider.example"), ["550 5.7.26 who are you"]);
+  const provider = await setUp({ returns, authenticator: judge(true) });
+  assert.deepEqual(await provider.receive(["srs@fwd.example"], "fbl@provider.example"), ["ok"]);
+});
+
 test("a judge that breaks puts everybody off; one that refuses is heard by all, in the log of each", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
   assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 The message could not be processed, try again later"]);

@@ -118,10 +118,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       from, to, size: source.size, ip, helo, ...(tls !== undefined && { tls }), messageId: message.messageId, subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
     });
     const back = new Set(to.filter((rcpt) => returns?.isReturnPath(rcpt)));
-    // Bounces are sent by servers that vouch for nothing, and the address itself is the proof.
-    const judged = back.size === to.length ? { envelope, message } : await judge(envelope, message);
+    // Bounces are sent by servers that vouch for nothing, and the address itself is the proof. Complaints have a sender: who knows the address,
+    // as every recipient of the message does, must not suppress the others under no name at all.
+    const proven = from === "";
+    const judged = back.size === to.length && proven ? { envelope, message } : await judge(envelope, message);
     const outcomes = await eachOf(to, AT_ONCE, (rcpt, i) => {
-      if (back.has(rcpt)) return takeBack(envelope, source, rcpt);
+      if (back.has(rcpt) && (proven || !("refusal" in judged))) return takeBack(envelope, source, rcpt);
       return "refusal" in judged ? turnAway(envelope, rcpt, judged.refusal) : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
     });
     after.push(...outcomes.map((one) => one.ended));

@@ -125,7 +125,7 @@ export interface SendingDomains {
   status(zone: Zone, id: string): Promise<SendingDnsStatus>;
   /** Makes missing records and locks unlocked ones. Throws what `create` throws. */
   fix(zone: Zone, id: string): Promise<SendingDnsStatus>;
-  /** Changes nothing. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed. */
+  /** Changes no record; the keys of a zone's own name are made to be shown. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed. */
   preview(zone: Zone, name: string): Promise<SendingPreview>;
   /** Zones of an account that mail is sent from, by name. */
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;

@@ -2,7 +2,7 @@ export * from "./errors.ts";
 export { createAuthenticator, type Authenticator, type AuthenticatorOptions } from "./authenticate/authenticate.ts";
 export type { AuthenticationPolicy } from "./authenticate/policy.ts";
 export { DEFAULT_LOOKUP_LIMITS, type LookupLimits, type LookupType, type Resolver } from "./authenticate/resolver.ts";
-export { createSigner, type DkimKey as DkimSigningKey, type Signer, type Signing } from "./authenticate/sign.ts";
+export { createSigner, type Signer } from "./authenticate/sign.ts";
 export type { Verdict } from "./authenticate/verdict.ts";
 export { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
 export type { ForwardRules } from "./actions/forward.ts";

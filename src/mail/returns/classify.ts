@@ -1,4 +1,4 @@
-import type { SuppressionReason } from "./types.ts";
+import type { BounceReason } from "./types.ts";
 
 /** What a failure says about the address it happened to. */
 export interface Failed {
@@ -20,7 +20,7 @@ const NOT_THERE = /\b(?:no such (?:user|mailbox|recipient|address)|(?:user|recip
  * Whether an address that bounced is to be left alone, and for what: `hard_bounce` when there is no such address, `soft_bounce` when there is
  * one that takes nothing now. Undefined when the fault is the message or its sender (X.6, X.7, 5.1.7, 5.1.8): the next one may be welcome.
  */
-export function suppressionFor({ status, code, text = "", expired = false, guessed = false }: Failed): SuppressionReason | undefined {
+export function suppressionFor({ status, code, text = "", expired = false, guessed = false }: Failed): BounceReason | undefined {
   const [kind, subject, detail] = status.split(".").map(Number);
   if (kind === 2) return undefined;
   if (expired || kind === 4) return "soft_bounce";
@@ -32,7 +32,7 @@ export function suppressionFor({ status, code, text = "", expired = false, guess
   return "soft_bounce";
 
   // Words are easily misread: they do not cost an address a week unless the status is in them too.
-  function hard(): SuppressionReason {
+  function hard(): BounceReason {
     return guessed && subject === 0 ? "soft_bounce" : "hard_bounce";
   }
 }

@@ -9,7 +9,7 @@ import type { Paths } from "./paths.ts";
 import { MAX_RETURNED, type Original } from "./report.ts";
 import type { Tale } from "./reporter.ts";
 import type { PathRow, ReturnsTable } from "./returns-table.ts";
-import type { BounceList, SuppressionReason } from "./types.ts";
+import type { BounceList, BounceReason } from "./types.ts";
 
 export interface FailureParts {
   srs: Srs;
@@ -21,7 +21,7 @@ export interface FailureParts {
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const LASTS_MS: Record<SuppressionReason, number | null> = { hard_bounce: 7 * DAY, soft_bounce: DAY, complaint: null };
+const LASTS_MS: Record<BounceReason, number | null> = { hard_bounce: 7 * DAY, soft_bounce: DAY, complaint: null };
 /** An address that is not there twice, this far apart, is not there. What is closer together may be one outage, or mail that was under way. */
 const CONFIRMED_MS = 3 * DAY;
 const CONFIRM_WITHIN_MS = 90 * DAY;
@@ -30,7 +30,7 @@ export type Failures = ReturnType<typeof createFailures>;
 
 /** What follows from mail that did not arrive. */
 export function createFailures({ srs, paths, table, list, clock }: FailureParts) {
-  async function suppress(account: string, email: string, reason: SuppressionReason | undefined, { domain, note }: { domain?: string; note?: string }): Promise<void> {
+  async function suppress(account: string, email: string, reason: BounceReason | undefined, { domain, note }: { domain?: string; note?: string }): Promise<void> {
     if (reason === undefined || list === undefined || account === "") return;
     const lasts = reason === "hard_bounce" && (await isConfirmed(account, email)) ? null : LASTS_MS[reason];
     await list.add({ account, email, reason, expiresAt: lasts === null ? null : new Date(clock.now() + lasts), ...(domain !== undefined && { domain }), ...(note !== undefined && { note: note.slice(0, 1000) }) });

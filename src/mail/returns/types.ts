@@ -85,10 +85,10 @@ export interface ReturnsService extends Returns {
   sweep(): Promise<void>;
 }
 
-export type SuppressionReason = "hard_bounce" | "soft_bounce" | "complaint";
+export type BounceReason = "hard_bounce" | "soft_bounce" | "complaint";
 
 /** The list of addresses that an account sends nothing to, as far as bounces need it. */
 export interface BounceList {
   /** Adds an entry; one that is there already and lasts longer stays. Safe to repeat. `expiresAt` null: for ever. */
-  add(entry: { account: string; email: string; reason: SuppressionReason; expiresAt: Date | null; domain?: string; note?: string }): Promise<void>;
+  add(entry: { account: string; email: string; reason: BounceReason; expiresAt: Date | null; domain?: string; note?: string }): Promise<void>;
 }

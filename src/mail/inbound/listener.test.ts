@@ -297,6 +297,18 @@ test("one answer for several recipients loses nothing", async (t) => {
   }
 });
 
+test("a next hop's words are ASCII where the client has not asked for more", async (t) => {
+  const { port } = await listen(t, { settle: ({ to }) => to.map((rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "größer \u{1f600} no" } })) });
+  for (const [mail, said] of [["MAIL FROM:<a@sender.example>", "gr??er ? no"], ["MAIL FROM:<a@sender.example> SMTPUTF8", "größer \u{1f600} no"]]) {
+    const client = await rawClient(port);
+    await client.reply();
+    for (const command of ["EHLO x", mail!, "RCPT TO:<b@here.example>", "DATA"]) await client.say(`${command}\r\n`);
+    // The client of the tests shows octets.
+    assert.equal(Buffer.from(await client.say("Subject: x\r\n\r\nx\r\n.\r\n"), "latin1").toString(), `550 5.1.1 ${said}`);
+    client.socket.destroy();
+  }
+});
+
 test("an error of ours is a temporary failure that tells nothing of the inside", async (t) => {
   const { port } = await listen(t, { settle: () => Promise.reject(new Error("secret detail")) });
   const client = await upToData(port);

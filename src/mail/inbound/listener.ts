@@ -78,7 +78,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     },
     async take(source, { envelope }) {
       const { refused, source: inspected } = await inspect(envelope, source);
-      if (refused === undefined) return foldReplies(await receive(envelope, inspected));
+      if (refused === undefined) return plain(foldReplies(await receive(envelope, inspected)), envelope);
       await source.discard();
       onRefused(envelope, refused, "data");
       return refused;
@@ -132,3 +132,6 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     },
   });
 }
+
+/** The words may be those of a next hop that was spoken to in UTF-8; here they are ASCII unless this session is too (RFC 6531 3.7.4.2). */
+const plain = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply => (smtputf8 ? reply : { ...reply, text: reply.text.replace(/[^ -~]/gu, "?") });

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
-import { hostname } from "node:os";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createDane, createOutbound, createStsFetch, createStsPolicies, createStsTable, outboundErrors, readSmartHost, type Failure, type LocalHop, type OutboundLimits, type OutboundService, type SmartHost, type Trace, type Transport } from "../mail/index.ts";
 import { createEgressCheck } from "../workers/index.ts";
 import type { Lookups } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
+import { smtpName } from "./mail-names.ts";
 import { meterOutbound } from "./meters.ts";
 import type { Role } from "./roles.ts";
 
@@ -57,7 +57,7 @@ export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, li
   const ca = tls.acme_ca_file === "" ? undefined : readFileSync(tls.acme_ca_file, "utf8");
   const sts = createStsPolicies({ table: createStsTable(db), fetch: createStsFetch({ resolver: lookups, mayConnect, ...(ca !== undefined && { ca }) }), resolveTxt: lookups.resolveTxt, clock, log });
   const meters = meterOutbound(metrics);
-  const name = smtp.name === "" ? hostname() : smtp.name;
+  const name = smtpName(smtp);
 
   const localHop: LocalHop = async (domain) => {
     if (!(await isOurs(domain))) return undefined;

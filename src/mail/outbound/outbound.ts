@@ -11,7 +11,7 @@ import { createQueue, type Queue } from "./queue/queue.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
 import { createSettle, type Failure } from "./queue/settle.ts";
-import { createRelay, settledOf } from "./relay.ts";
+import { createRelay, settledBut, settledOf } from "./relay.ts";
 import { createBreaker } from "./smtp/breaker.ts";
 import { createCarrier, type CarrierOptions } from "./smtp/carrier.ts";
 import type { Carrier, Result } from "./types.ts";
@@ -135,7 +135,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<Settled[]> {
     try {
       const { refused } = await queue.enqueue(mail, replies ? { replies } : {});
-      return settledOf(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
+      return settledBut(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
     } catch (err) {
       const refusal = refusalOf(err);
       if (refusal.kind === "fault") log.error({ err }, "outbound mail: a message could not be queued");

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import type { Outbound, Settled, Trace } from "../messages/types.ts";
+import type { Outbound, Settled, SmtpReply, Trace } from "../messages/types.ts";
 import { destined, senderOf } from "./addresses.ts";
 import { factsOf } from "./queue/facts.ts";
 import { reply } from "./smtp/replies.ts";
@@ -67,12 +67,17 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
   };
 }
 
-/** In the order and the spelling of the caller: recipients that are one address share its result. */
-export function settledOf(to: string[], results: Result[]): Settled[] {
+/** In the order and the spelling of the caller: recipients that are one address share its result. Who has none is put off: nobody is known to have the message. */
+export const settledOf = (to: string[], results: Result[]): Settled[] => settledBy(to, results, { ok: false, temporary: true, reply: reply(451, "4.3.0", "The message could not be processed, try again later") });
+
+/** The same of refusals alone: who is not among them is well. */
+export const settledBut = (to: string[], refused: Result[]): Settled[] => settledBy(to, refused, { ok: true });
+
+function settledBy(to: string[], results: Result[], otherwise: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply }): Settled[] {
   const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
   return to.map((rcpt): Settled => {
     const found = byRcpt.get(rcpt) ?? byRcpt.get(destined({ to: [rcpt] }).good[0]?.rcpt ?? "");
-    if (found === undefined || found.outcome === "delivered") return { rcpt, ok: true };
-    return { rcpt, ok: false, temporary: found.outcome === "temporary", reply: found.reply };
+    if (found === undefined) return { rcpt, ...otherwise };
+    return found.outcome === "delivered" ? { rcpt, ok: true } : { rcpt, ok: false, temporary: found.outcome === "temporary", reply: found.reply };
   });
 }

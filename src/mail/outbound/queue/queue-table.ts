@@ -76,15 +76,14 @@ export function createQueueTable(db: Db, commits: Commits) {
       return db.read(query.orderBy("created_at", "desc").orderBy("id", "desc").limit(limit));
     },
 
-    /** Everything of the message that has not arrived and is not under way is due now. Undefined when its body is gone; else the destinations. */
-    resend: (id: string, now: number, expiresAt: number): Promise<string[] | undefined> =>
-      db.transaction<OutboundTables, string[] | undefined>(async (tx) => {
+    /** Everything of the message that has not arrived and is not under way is due now. Undefined when its body is gone; else those who are tried again. */
+    resend: (id: string, now: number, expiresAt: number): Promise<RecipientRow[] | undefined> =>
+      db.transaction<OutboundTables, RecipientRow[] | undefined>(async (tx) => {
         const message = await tx.updateTable("outbound_messages").set({ finished_at: null, body_until: null }).where("id", "=", id).where("body_in", "is not", null).returning("id").executeTakeFirst();
         if (message === undefined) return undefined;
-        const rows = await tx.updateTable("outbound_recipients")
+        return tx.updateTable("outbound_recipients")
           .set((eb) => ({ state: eb.case().when("reply_code", "is", null).then("queued" as const).else("deferred" as const).end(), next_try: now, expires_at: expiresAt, finished_at: null, tell_at: null }))
-          .where("message_id", "=", id).where("state", "in", ["queued", "deferred", "failed", "expired"]).returning("destination").execute();
-        return [...new Set(rows.map(({ destination }) => destination))];
+          .where("message_id", "=", id).where("state", "in", ["queued", "deferred", "failed", "expired"]).returningAll().execute();
       }),
 
     /** Ends what waits. */

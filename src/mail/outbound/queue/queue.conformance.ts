@@ -163,7 +163,7 @@ export function queueConformance(engine: TestEngine): void {
     });
 
     test("stays visible when it failed, can be sent again, and not any more when its content is gone", async (t) => {
-      const { start, clock, bodies } = await open(t);
+      const { start, clock, bodies, events } = await open(t);
       const { carrier, nth } = controlledCarrier();
       const service = await start(carrier);
       const { id } = await service.enqueue(mail(["b@there.example"]));
@@ -171,6 +171,7 @@ export function queueConformance(engine: TestEngine): void {
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
       clock.advance(HOUR);
       await service.resend(id!);
+      assert.partialDeepStrictEqual(events.findLast(({ step }) => step === "queued"), { rcpt: "b@there.example", detail: { outbound: id, resent: true } });
       (await nth(2)).end("permanent");
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
       clock.advance(8 * DAY);

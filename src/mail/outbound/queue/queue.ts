@@ -141,11 +141,13 @@ export function createQueue(parts: QueueParts): Queue {
     },
     async resend(id) {
       const now = clock.now();
-      const destinations = await table.resend(id, now, now + parts.lifetimeMs);
-      if (destinations === undefined) throw (await table.message(id)) === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
+      const rows = await table.resend(id, now, now + parts.lifetimeMs);
+      const found = await table.message(id);
+      if (rows === undefined || found === undefined) throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
       // There was nothing left to send.
-      if (destinations.length === 0) await parts.finished(id);
-      announce(destinations);
+      if (rows.length === 0) await parts.finished(id);
+      for (const { rcpt } of rows) trace({ ...tracedAs(found.message, rcpt), at: new Date(now), step: "queued", detail: { ...tracedDetail(found.message, rcpt), resent: true } });
+      announce([...new Set(rows.map(({ destination }) => destination))]);
     },
     async cancel(id) {
       const found = await table.message(id);

@@ -47,6 +47,7 @@ export function composeReturns({ store: { db }, secrets, settings: { email, smtp
   lifecycle.onStop("return paths", async () => {
     clearInterval(timer);
     await sweeping;
+    await returns.flush();
   });
   return { returns, start: () => void (timer ??= setInterval(sweep, SWEEP_MS).unref()) };
 }

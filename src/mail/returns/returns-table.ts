@@ -87,6 +87,8 @@ export function createReturnsTable(db: Db) {
     /** Forwards make one each while their senders wait: those of one moment share a commit. */
     insertPath: (row: PathRow): Promise<unknown> => commits.write(tables.insertInto("return_paths").values(row)),
 
+    insertPaths: (rows: readonly PathRow[]): Promise<unknown> => db.write(tables.insertInto("return_paths").values([...rows])),
+
     path: async (id: string): Promise<PathRow | undefined> => (await db.read(pathById({ id })))[0],
 
     /** Of these the ones that stand. */

@@ -10,7 +10,8 @@ import { createFailures, statusOf } from "./failures.ts";
 import { createNotices } from "./notices.ts";
 import { createPaths, pathId } from "./paths.ts";
 import { createReporter } from "./reporter.ts";
-import { createReturnsTable } from "./returns-table.ts";
+import { createLaterPaths } from "./later-paths.ts";
+import { createReturnsTable, type PathRow } from "./returns-table.ts";
 import { createTake } from "./take.ts";
 import type { BounceList, BounceRequest, ReturnPathRequest, ReturnsService } from "./types.ts";
 
@@ -56,18 +57,16 @@ export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = { pathDays: 21, reportsPerS
 
 const DAY_MS = 86_400_000;
 
-/** Paths that wait to be written and that nobody waits for. */
-const MAX_UNWRITTEN = 500;
-
 export function createReturns(options: ReturnsOptions): ReturnsService {
   const { db, queue, srs, keys, forwardDomain, label, name, signer, signWith = async () => [], list, sends = async () => true, trace, clock, ids, log } = options;
   const limits = { ...DEFAULT_RETURNS_LIMITS, ...options.limits };
-  const table = createReturnsTable(db);
+  const stored = createReturnsTable(db);
+  const later = createLaterPaths({ table: stored, log });
+  const table = { ...stored, path: later.path };
   const paths = createPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
   const failures = createFailures({ srs, paths, table, list, clock });
   const report = createReporter({ table, queue, trace, log, clock, ids, signer, keys: signWith, name, domain: forwardDomain, perSender: limits.reportsPerSender });
   const { refusal, take } = createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath: limits.perPath });
-  let unwritten = 0;
   const notices = createNotices({ db, failures, report, clock, log, delayMs: limits.delayMs });
 
   async function pathFor(request: ReturnPathRequest): Promise<string> {
@@ -80,16 +79,9 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
       return paths.make(id, paths.hostOf(domain), now);
     }
     const { inbound, sender, vouched } = request;
-    const written = table.insertPath({ ...common, kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" });
-    if (vouched || unwritten >= MAX_UNWRITTEN) await written;
-    else later(written);
+    const row: PathRow = { ...common, kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" };
+    await (vouched ? table.insertPath(row) : later.add(row));
     return paths.make(id, forwardDomain, now);
-  }
-
-  /** What comes back for a sender nobody vouches for goes no further: a path that is forgotten loses a line in the log, and nobody waits for it. */
-  function later(written: Promise<unknown>) {
-    unwritten++;
-    written.catch((err: unknown) => log.warn({ err }, "a return path could not be kept: what comes back to it is refused")).finally(() => unwritten--);
   }
 
   async function bounce({ account, zone, inbound, envelope, vouched, recipients, source, arrivedAt }: BounceRequest): Promise<boolean> {
@@ -125,6 +117,7 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
     },
     noteRefused: ({ account, domain, rcpt, reply }) =>
       failures.suppress(account, rcpt, reply.code < 500 ? undefined : suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text }), { domain, note: `${reply.code} ${reply.enhanced} ${reply.text}` }),
+    flush: later.flush,
     async sweep() {
       await notices();
       for (let rounds = 0; rounds < 20 && (await table.sweep(clock.now())); rounds++) continue;

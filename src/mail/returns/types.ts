@@ -81,6 +81,8 @@ export interface ReturnsService extends Returns {
   onFailed(failure: Failure): Promise<void>;
   /** Notes for the suppression list what a next hop answered in the session to mail that an account sent. */
   noteRefused(mail: { account: string; domain: string; rcpt: string; reply: SmtpReply }): Promise<void>;
+  /** Writes what nobody waited for: for the end. */
+  flush(): Promise<void>;
   /** Warnings that mail is late and notices that it went on, where NOTIFY asks for them; and deletes what is over. For one call a minute. */
   sweep(): Promise<void>;
 }

@@ -124,6 +124,9 @@ function answered(entry: Entry, { detail }: TraceEvent, { at, temporary, accepte
 
 const RANK: Record<Delivery["state"], number> = { "handed over": 0, queued: 1, deferred: 2, delivered: 3, failed: 3 };
 
+/** Of two steps of one millisecond the later one. What is put off while the sender waits is in no queue yet: being queued comes after it. */
+const rankOf = (state: Delivery["state"], outbound: string | undefined): number => (state === "deferred" && outbound === undefined ? 0 : RANK[state]);
+
 /** The copies an event tells of, brought up to date; none where it tells of none. */
 function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["state"], at: number): Delivery[] {
   const messageId = textOf(detail["messageId"], 998) ?? (entry.kind === "sending" ? entry.message : undefined);
@@ -132,9 +135,10 @@ function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["s
   const to = Array.isArray(detail["to"]) && entry.kind === "routing" ? detail["to"].slice(0, MAX_DELIVERIES) : [detail["to"]];
   return to.map((one) => {
     const copy = copyTo(entry, messageId, outbound, (Array.isArray(one) ? undefined : textOf(one, 512)) ?? rcpt ?? entry.to, at);
+    const rank = rankOf(copy.state, copy.outbound);
     if (outbound !== undefined) copy.outbound = outbound;
     if (detail["cause"] === "reply" && entry.kind === "routing") copy.reply = true;
-    if (state !== "handed over" && (at > copy.at || (at === copy.at && RANK[state] >= RANK[copy.state]))) bring(copy, detail, state, at);
+    if (state !== "handed over" && (at > copy.at || (at === copy.at && rankOf(state, outbound) >= rank))) bring(copy, detail, state, at);
     return copy;
   });
 }

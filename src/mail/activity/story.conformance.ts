@@ -47,6 +47,22 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "it was sent again");
     });
 
+    test("put off while the sender waited and queued in the same millisecond: it waits in the queue, whichever is told first", async (t) => {
+      const { activity, tell, clock } = await openActivity(t, engine);
+      const rcpt = "box@here.example";
+      const copy = { messageId: "<c@here.example>", to: "me@else.example", cause: "forward" };
+      const steps = [
+        ["deferred", { ...copy, inSession: true, code: 451, enhanced: "4.4.1", text: "refused" }],
+        ["queued", { ...copy, outbound: "out-1" }],
+      ] as const;
+      for (const [message, told] of [["m1", steps], ["m2", steps.toReversed()]] as const) {
+        tell(message, "matched", { kind: "forward" }, { rcpt, account: ACCOUNT, zone: ZONE });
+        const at = new Date(clock.now());
+        for (const [step, detail] of told) tell(message, step, detail, { rcpt, at });
+      }
+      assert.deepEqual((await activity.search({ account: ACCOUNT })).items.map(({ status }) => status), ["queued", "queued"]);
+    });
+
     test("a report that was read has come to its end, and no rule had a say in it", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "rp-1@rp-bounce.here.example";

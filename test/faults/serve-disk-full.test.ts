@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, unlinkSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ask, createApi, formOf, sendMail, TOKEN } from "../e2e/serve-client.ts";
-import { spawnServe } from "../support/serve.ts";
+import { spawnServe, temporaryFolder } from "../support/serve.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
 
 const WORKER = (word: string) => `export default {
   async fetch(request, env) {
@@ -22,15 +22,9 @@ const WORKER = (word: string) => `export default {
 const large = `\n//${"x".repeat(200_000)}`;
 
 test("a full disk: deploys, values and mail are refused as such, what is live answers, and the next deploy works when there is space", async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "reelpost-serve-full-"));
-  const mounted = process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", folder]).status === 0;
-  t.after(async () => {
-    if (mounted) spawnSync("umount", ["-l", folder]);
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-  });
-  if (!mounted) t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
-  const dataDirectory = join(folder, "data");
-  mkdirSync(dataDirectory, { mode: 0o700 });
+  const small = mountSmallDisk(t, 24);
+  if (small === undefined) t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
+  const dataDirectory = small?.folder ?? (await temporaryFolder(t));
   const server = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
   const api = createApi(server.ready, TOKEN);
   const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
@@ -41,15 +35,15 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   const here = (options: { method?: string; body?: string } = {}) => ask(server.ready, "/", { host: "live.main.localhost", ...options });
   assert.equal((await here({ method: "PUT", body: "a note" })).body, "kept");
 
-  const disk = mounted ? ballast(folder) : fileLimit(server.child.pid!);
+  const disk = small ?? fileLimit(server.child.pid!);
   disk.fill();
-  const full = mounted ? [507] : [507, 500];
+  const full = small !== undefined ? [507] : [507, 500];
   const failed: number[] = [];
   for (let i = 0; i < 3; i++) {
     const { status, body } = await api.call("put", "workers/scripts/live", { body: formOf(WORKER("during") + large, metadata) });
     failed.push(status);
     assert.deepEqual([body.success, body.result, typeof body.errors[0].message], [false, null, "string"]);
-    assert.equal(JSON.stringify(body).includes(folder), false, "the answer tells nothing of where things lie");
+    assert.equal(JSON.stringify(body).includes(dataDirectory), false, "the answer tells nothing of where things lie");
   }
   assert.ok(failed.every((status) => full.includes(status)), failed.join());
   assert.ok(full.includes((await api.call("put", "workers/scripts/fresh", { body: formOf(WORKER("during") + large, metadata) })).status));
@@ -60,7 +54,7 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   assert.equal((await api.call("put", `storage/kv/namespaces/${namespace}/values/big`, { body: "z".repeat(2_000_000) })).status, secrets.at(-1));
   assert.equal((await here({ method: "PUT", body: "x".repeat(2_000_000) })).status, 500);
   const { code } = await sendMail(server.ready, "live@main.localhost");
-  if (mounted) assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
+  if (small !== undefined) assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
   // Reading goes on.
   assert.equal((await here()).body, "before");
   assert.equal((await api.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, "a note");
@@ -78,25 +72,6 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   const again = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
   assert.equal((await ask(again.ready, "/", { host: "live.main.localhost" })).body, "after");
 });
-
-/** Takes what is left of a small disk. */
-function ballast(folder: string) {
-  const path = join(folder, "ballast");
-  return {
-    fill() {
-      const fd = openSync(path, "w");
-      for (const size of [1 << 20, 4096]) {
-        try {
-          for (;;) writeSync(fd, Buffer.alloc(size));
-        } catch (err) {
-          assert.equal((err as NodeJS.ErrnoException).code, "ENOSPC");
-        }
-      }
-      closeSync(fd);
-    },
-    free: () => unlinkSync(path),
-  };
-}
 
 /** No file of a process may grow beyond some bytes that every database is larger than. */
 function fileLimit(pid: number) {

@@ -106,7 +106,8 @@ describe("the DNS server", () => {
   });
 
   test("a connection that asks now and then stays", async (t) => {
-    const { port } = await start(t, { tcp: { idleMs: 1500 } });
+    // Longer in all than it may be silent, and each pause far from that.
+    const { port } = await start(t, { tcp: { idleMs: 2000 } });
     const socket = await open(t, port);
     for (let time = 0; time < 4; time++) {
       await answered(socket);

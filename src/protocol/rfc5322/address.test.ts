@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { addressKey, domainOf, parseAddress, parseAddressList, parseMailbox, sameAddress } from "./address.ts";
 
 const list = (text: string) => parseAddressList(text)?.map(({ name, address }) => (name === "" ? address : `${name}|${address}`));
@@ -86,9 +87,10 @@ test("any text is read without an exception", () => {
 test("hostile texts of 200 KB take the time of 200 KB", () => {
   for (const piece of ['"', "\\", "(", "()", "<", "@", ",", ";", ":", ".", "[", "a", "a ", "a.", "a:", '"a', "a@b,", "\r\n "]) {
     const text = piece.repeat(Math.floor(200_000 / piece.length));
-    const started = performance.now();
-    parseAddressList(text);
-    parseAddressList(`${text} <a@b.example>`);
-    assert.ok(performance.now() - started < 1000, JSON.stringify(piece));
+    const ms = cpuMs(() => {
+      parseAddressList(text);
+      parseAddressList(`${text} <a@b.example>`);
+    });
+    assert.ok(ms < 2000, JSON.stringify(piece));
   }
 });

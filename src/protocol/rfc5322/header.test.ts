@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { createHeaderEnd, headerValue, headerValues, readHeader, type HeaderField } from "./header.ts";
 
 function fieldsOf(text: string | Buffer): HeaderField[] {
@@ -52,9 +53,7 @@ test("limits are refused by name: 10,000 fields pass, one more does not", () => 
 test("hostile blocks of a megabyte take the time of a megabyte", () => {
   for (const piece of ["\r", "\n ", "\r\n\t", ":", "a", "a:\r", "\0", " "]) {
     const block = Buffer.from(piece.repeat(Math.floor((1024 * 1024) / piece.length)));
-    const started = performance.now();
-    readHeader(block);
-    assert.ok(performance.now() - started < 1000, JSON.stringify(piece));
+    assert.ok(cpuMs(() => void readHeader(block)) < 2000, JSON.stringify(piece));
   }
 });
 

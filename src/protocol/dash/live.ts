@@ -1,0 +1,100 @@
+import { isoDuration, representationElement, roleElement, type Representation, textSet, type TextSet } from "./mpd.ts";
+import { writeXml, type XmlElement } from "./xml.ts";
+
+/** ISO/IEC 23009-1: a presentation of several periods, each segment with its own place and length; it may grow. Durations in seconds, instants in epoch milliseconds. */
+export interface LiveMpd {
+  /** Absent: it has ended, and nothing changes any more. */
+  growing?: GrowingMpd;
+  /** Of one that has ended. */
+  duration?: number;
+  minBuffer: number;
+  periods: readonly LivePeriod[];
+}
+
+export interface GrowingMpd {
+  /** Second zero: never another one for the same broadcast (5.3.1.2). */
+  availabilityStart: number;
+  now: number;
+  /** After so long a player asks again. */
+  updateEvery: number;
+  /** How far it can be gone back. */
+  depth: number;
+  /** How far from the end players stay. */
+  delay: number;
+}
+
+export interface LivePeriod {
+  /** The same in every version of the presentation. */
+  id: string;
+  start: number;
+  /** Absent of the one that grows. */
+  duration?: number;
+  sets: readonly (LiveMediaSet | TextSet)[];
+}
+
+export interface LiveMediaSet {
+  kind: "video" | "audio";
+  /** The same in every version of the presentation, and in all periods that go on with it. */
+  id: number;
+  timescale: number;
+  /** Media time of the beginning of the period, in units of the timescale. */
+  offset: number;
+  /** `$RepresentationID$` and `$Number$` stand in them. */
+  initialization: string;
+  media: string;
+  firstNumber: number;
+  /** In units of the timescale, without gaps in their numbers. */
+  segments: readonly { time: number; duration: number }[];
+  representations: readonly Representation[];
+}
+
+export function writeLiveMpd({ growing, duration, minBuffer, periods }: LiveMpd): string {
+  const at = (instant: number) => new Date(instant).toISOString();
+  return writeXml({
+    name: "MPD",
+    attributes: {
+      xmlns: "urn:mpeg:dash:schema:mpd:2011",
+      profiles: "urn:mpeg:dash:profile:isoff-live:2011",
+      type: growing === undefined ? "static" : "dynamic",
+      ...(growing === undefined ? { mediaPresentationDuration: duration === undefined ? undefined : isoDuration(duration) } : {
+        availabilityStartTime: at(growing.availabilityStart), publishTime: at(growing.now), minimumUpdatePeriod: isoDuration(growing.updateEvery),
+        timeShiftBufferDepth: isoDuration(growing.depth), suggestedPresentationDelay: isoDuration(growing.delay),
+      }),
+      minBufferTime: isoDuration(minBuffer),
+    },
+    children: [
+      ...periods.map(period),
+      // 5.8.4.11: players' clocks are wrong now and then, and they would look for segments that are not there yet.
+      ...(growing === undefined ? [] : [{ name: "UTCTiming", attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: at(growing.now) } }]),
+    ],
+  });
+}
+
+function period({ id, start, duration, sets }: LivePeriod): XmlElement {
+  return { name: "Period", attributes: { id, start: isoDuration(start), duration: duration === undefined ? undefined : isoDuration(duration) }, children: sets.map((set, index) => (set.kind === "text" ? textSet(set, 100 + index) : mediaSet(set))) };
+}
+
+function mediaSet({ kind, id, timescale, offset, initialization, media, firstNumber, segments, representations }: LiveMediaSet): XmlElement {
+  return {
+    name: "AdaptationSet",
+    attributes: { id, contentType: kind, mimeType: `${kind}/mp4`, segmentAlignment: true, startWithSAP: 1 },
+    children: [
+      roleElement("main"),
+      { name: "SegmentTemplate", attributes: { timescale, presentationTimeOffset: offset, initialization, media, startNumber: firstNumber }, children: [{ name: "SegmentTimeline", children: timelineElements(segments) }] },
+      ...representations.map(representationElement),
+    ],
+  };
+}
+
+/** 5.3.9.6: `t` where a segment does not begin at the end of the one before; `r` more of the same. */
+function timelineElements(segments: LiveMediaSet["segments"]): XmlElement[] {
+  const elements: { t: number | undefined; d: number; r: number }[] = [];
+  let end: number | undefined;
+  for (const { time, duration } of segments) {
+    const last = elements.at(-1);
+    if (last !== undefined && time === end && last.d === duration) last.r++;
+    else elements.push({ t: time === end ? undefined : time, d: duration, r: 0 });
+    end = time + duration;
+  }
+  return elements.map(({ t, d, r }) => ({ name: "S", attributes: { t, d, r: r === 0 ? undefined : r } }));
+}

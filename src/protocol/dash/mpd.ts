@@ -1,0 +1,115 @@
+import { writeXml, type XmlElement } from "./xml.ts";
+
+/** ISO/IEC 23009-1, a presentation that has ended, of one period. */
+export interface Mpd {
+  /** Seconds. */
+  duration: number;
+  /** With its bandwidth and this much in the buffer, in seconds, a representation plays without a stop (5.3.1.2). */
+  minBuffer: number;
+  sets: readonly AdaptationSet[];
+}
+
+export type AdaptationSet = MediaSet | TextSet;
+
+export interface MediaSet {
+  kind: "video" | "audio";
+  language?: string;
+  label?: string;
+  role: "main" | "alternate";
+  timeline: SegmentTimeline;
+  /** `$RepresentationID$` and `$Number$` stand in them. */
+  initialization: string;
+  media: string;
+  representations: readonly Representation[];
+}
+
+export interface TextSet {
+  kind: "text";
+  id: string;
+  language: string;
+  label: string;
+  /** Of the whole file, WebVTT. */
+  uri: string;
+}
+
+export interface Representation {
+  id: string;
+  codecs: string;
+  bandwidth: number;
+  width?: number;
+  height?: number;
+  /** A fraction of whole numbers. */
+  frameRate?: { num: number; den: number };
+  channels?: number;
+  sampleRate?: number;
+}
+
+/** Segments from number 0 on: so many of one length, and one more that is shorter where there is a rest. In units of 1/timescale. */
+export interface SegmentTimeline {
+  timescale: number;
+  segmentDuration: number;
+  total: number;
+}
+
+export function writeMpd({ duration, minBuffer, sets }: Mpd): string {
+  return writeXml({
+    name: "MPD",
+    attributes: {
+      xmlns: "urn:mpeg:dash:schema:mpd:2011",
+      profiles: "urn:mpeg:dash:profile:isoff-live:2011",
+      type: "static",
+      mediaPresentationDuration: isoDuration(duration),
+      minBufferTime: isoDuration(minBuffer),
+    },
+    children: [{ name: "Period", attributes: { id: "0", start: "PT0S" }, children: sets.map((set, index) => (set.kind === "text" ? textSet(set, index) : mediaSet(set, index))) }],
+  });
+}
+
+function mediaSet({ kind, language, label, role, timeline, initialization, media, representations }: MediaSet, id: number): XmlElement {
+  const largest = (of: (one: Representation) => number | undefined) => (kind === "video" ? Math.max(...representations.map((one) => of(one) ?? 0)) : undefined);
+  return {
+    name: "AdaptationSet",
+    attributes: { id, contentType: kind, lang: language, mimeType: `${kind}/mp4`, maxWidth: largest((one) => one.width), maxHeight: largest((one) => one.height), segmentAlignment: true, startWithSAP: 1 },
+    children: [...(label === undefined ? [] : [{ name: "Label", children: [label] }]), roleElement(role), template(timeline, initialization, media), ...representations.map(representationElement)],
+  };
+}
+
+export function textSet({ id, language, label, uri }: TextSet, index: number): XmlElement {
+  return {
+    name: "AdaptationSet",
+    attributes: { id: index, contentType: "text", lang: language, mimeType: "text/vtt" },
+    children: [{ name: "Label", children: [label] }, roleElement("subtitle"), { name: "Representation", attributes: { id, bandwidth: 256 }, children: [{ name: "BaseURL", children: [uri] }] }],
+  };
+}
+
+export const roleElement = (value: string): XmlElement => ({ name: "Role", attributes: { schemeIdUri: "urn:mpeg:dash:role:2011", value } });
+
+/** 5.3.9.6: `r` is how often a segment is repeated, so one segment has none. */
+function template({ timescale, segmentDuration, total }: SegmentTimeline, initialization: string, media: string): XmlElement {
+  const whole = Math.floor(total / segmentDuration);
+  const rest = total - whole * segmentDuration;
+  const children: XmlElement[] = [];
+  if (whole > 0) children.push({ name: "S", attributes: { t: 0, d: segmentDuration, r: whole > 1 ? whole - 1 : undefined } });
+  if (rest > 0) children.push({ name: "S", attributes: { t: whole === 0 ? 0 : undefined, d: rest } });
+  return { name: "SegmentTemplate", attributes: { timescale, initialization, media, startNumber: 0 }, children: [{ name: "SegmentTimeline", children }] };
+}
+
+export function representationElement({ id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation): XmlElement {
+  return {
+    name: "Representation",
+    attributes: {
+      id, codecs, bandwidth: Math.ceil(bandwidth), width, height, frameRate: frameRate && (frameRate.den === 1 ? frameRate.num : `${frameRate.num}/${frameRate.den}`),
+      sar: width === undefined ? undefined : "1:1", audioSamplingRate: sampleRate,
+    },
+    children: channels === undefined ? [] : [{ name: "AudioChannelConfiguration", attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels } }],
+  };
+}
+
+/** xs:duration. */
+/**
+ * Seconds that a presentation is said to be longer than its media. Were both equal, dash.js 5.2 could find its end reached a moment before the media element
+ * says that it has ended; it then seeks to the end by itself, stops there, and nobody is told.
+ */
+export const AFTER_THE_END = 0.001;
+
+export const isoDuration = (seconds: number) => `PT${seconds.toFixed(6).replace(/\.?0+$/, "")}S`;

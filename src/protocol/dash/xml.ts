@@ -1,0 +1,20 @@
+/** An element: attributes that are undefined are left out, children stand in the order given. */
+export interface XmlElement {
+  name: string;
+  attributes?: Record<string, string | number | boolean | undefined>;
+  children?: readonly (XmlElement | string)[];
+}
+
+/** XML 1.0, two spaces for each level. */
+export const writeXml = (root: XmlElement): string => `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, "")}\n`;
+
+function write({ name, attributes = {}, children = [] }: XmlElement, indent: string): string {
+  const said = Object.entries(attributes).map(([key, value]) => (value === undefined ? "" : ` ${key}="${escape(String(value))}"`)).join("");
+  if (children.length === 0) return `${indent}<${name}${said}/>`;
+  if (children.every((child) => typeof child === "string")) return `${indent}<${name}${said}>${children.map(escape).join("")}</${name}>`;
+  const inner = children.map((child) => (typeof child === "string" ? `${indent}  ${escape(child)}` : write(child, `${indent}  `)));
+  return `${indent}<${name}${said}>\n${inner.join("\n")}\n${indent}</${name}>`;
+}
+
+/** Control characters are not allowed at all (XML 1.0 2.2), not even as references; lone surrogates neither. */
+const escape = (text: string) => text.toWellFormed().replace(/(?![\t\n\r])\p{Cc}|[\ufffe\uffff]/gu, "").replace(/[&<>"\t\n\r]/g, (char) => `&#${char.charCodeAt(0)};`);

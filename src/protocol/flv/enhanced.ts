@@ -1,0 +1,50 @@
+import { FlvError } from "./violation.ts";
+
+/** What an extended header leads to (Enhanced RTMP v2): packet type and codec of one track, and its body. */
+export interface EnhancedBody {
+  type: number;
+  fourCc: string;
+  body: Buffer;
+}
+
+export const PACKET = { sequenceStart: 0, codedFrames: 1, sequenceEnd: 2, codedFramesX: 3, multitrack: { audio: 5, video: 6 }, modEx: 7 } as const;
+const TRACKS = { one: 0, many: 1, manyCodecs: 2 } as const;
+
+/**
+ * Reads on behind the first octet, whose lower half is `type`. Undefined where there is nothing of the first track in it: further tracks are alternatives
+ * to it, and not taken.
+ */
+export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffer): EnhancedBody | undefined {
+  let at = 1;
+
+  function take(octets: number): number {
+    const from = at;
+    if (from + octets > bytes.length) throw new FlvError("an extended header is cut off");
+    at += octets;
+    return from;
+  }
+
+  const fourCc = () => bytes.toString("latin1", take(4), at);
+
+  // Modifiers of the packet, each with its size before it; that of nanoseconds is the only one there is, and milliseconds do here.
+  while (type === PACKET.modEx) {
+    let size = bytes[take(1)]! + 1;
+    if (size === 256) size = bytes.readUInt16BE(take(2)) + 1;
+    take(size);
+    type = bytes[take(1)]! & 15;
+  }
+  if (type !== PACKET.multitrack[kind]) return { type, fourCc: fourCc(), body: bytes.subarray(at) };
+
+  const packing = bytes[take(1)]!;
+  type = packing & 15;
+  const tracks = packing >> 4;
+  let codec = tracks === TRACKS.manyCodecs ? "" : fourCc();
+  while (at < bytes.length) {
+    if (tracks === TRACKS.manyCodecs) codec = fourCc();
+    const id = bytes[take(1)]!;
+    const size = tracks === TRACKS.one ? bytes.length - at : bytes.readUIntBE(take(3), 3);
+    const from = take(size);
+    if (id === 0) return { type, fourCc: codec, body: bytes.subarray(from, at) };
+  }
+  return undefined;
+}

@@ -1,0 +1,39 @@
+import { FlvError } from "./violation.ts";
+
+/** One tag of an FLV file (Adobe FLV 10.1, E.4.1): `type` is 8 for sound, 9 for pictures, 18 for data. */
+export interface FlvTag {
+  type: number;
+  /** Milliseconds. */
+  time: number;
+  data: Buffer;
+}
+
+const TAG_HEADER = 11;
+const BEHIND = 4;
+/** Header of a file (E.2), and the size of the tag before the first. Readers wait for what it announces, and for nothing else. */
+export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }): Buffer => Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
+
+export function writeTag({ type, time, data }: FlvTag): Buffer {
+  const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + BEHIND);
+  bytes[0] = type;
+  bytes.writeUIntBE(data.length, 1, 3);
+  // The upper eight bits of the time stand behind the others.
+  bytes.writeUIntBE(time & 0xffffff, 4, 3);
+  bytes[7] = time >>> 24;
+  bytes.writeUIntBE(0, 8, 3);
+  data.copy(bytes, TAG_HEADER);
+  bytes.writeUInt32BE(TAG_HEADER + data.length, TAG_HEADER + data.length);
+  return bytes;
+}
+
+/** Tags side by side, as in a file behind its header, or in an aggregate message of RTMP (7.1.6 there). Throws FlvError for one that is cut off. */
+export function* readTags(bytes: Buffer): Iterable<FlvTag> {
+  for (let at = 0; at < bytes.length; ) {
+    if (at + TAG_HEADER > bytes.length) throw new FlvError("a tag is cut off in its header");
+    const from = at + TAG_HEADER;
+    const to = from + bytes.readUIntBE(at + 1, 3);
+    if (to > bytes.length) throw new FlvError("a tag is cut off");
+    yield { type: bytes[at]! & 31, time: (bytes.readUIntBE(at + 4, 3) | (bytes[at + 7]! << 24)) >>> 0, data: bytes.subarray(from, to) };
+    at = to + BEHIND;
+  }
+}

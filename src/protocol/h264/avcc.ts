@@ -1,0 +1,50 @@
+import { H264Error } from "./bits.ts";
+import { readSps } from "./sps.ts";
+
+/** A decoder configuration record (ISO 14496-15, 5.3.3.1). */
+export interface AvcConfig {
+  sps: Buffer[];
+  pps: Buffer[];
+  /** Octets of the length before each NAL unit. */
+  lengthSize: number;
+}
+
+/** Profiles whose record tells how colours are kept. */
+const WITH_CHROMA = new Set([100, 110, 122, 144]);
+
+/** For packets with lengths of four octets. Throws H264Error where the first of `sps` is broken. */
+export function writeAvcConfig(sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
+  const [first] = sps;
+  if (first === undefined || pps.length === 0 || sps.length > 31 || pps.length > 255) throw new H264Error("there is no parameter set, or there are too many");
+  const { profile } = readSps(first);
+  const head = Buffer.from([1, first[1]!, first[2]!, first[3]!, 0xff, 0xe0 | sps.length]);
+  // 4:2:0 with 8 bits, as all of these are that a browser or a camera sends live.
+  const tail = WITH_CHROMA.has(profile) ? Buffer.from([0xfd, 0xf8, 0xf8, 0]) : Buffer.alloc(0);
+  return Buffer.concat([head, ...sps.flatMap(sized), Buffer.from([pps.length]), ...pps.flatMap(sized), tail]);
+}
+
+function sized(nal: Buffer): Buffer[] {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(nal.length);
+  return [length, nal];
+}
+
+/** Throws H264Error for one that is cut off. */
+export function readAvcConfig(record: Buffer): AvcConfig {
+  if (record.length < 7 || record[0] !== 1) throw new H264Error("this is no decoder configuration record of version 1");
+  let at = 5;
+  const take = (count: number): Buffer[] => {
+    const nals: Buffer[] = [];
+    for (let i = 0; i < count; i++) {
+      const end = at + 2 + (at + 2 <= record.length ? record.readUInt16BE(at) : Infinity);
+      if (end > record.length) throw new H264Error("a decoder configuration record is cut off");
+      nals.push(record.subarray(at + 2, end));
+      at = end;
+    }
+    return nals;
+  };
+  const sps = take(record[at++]! & 31);
+  if (at >= record.length) throw new H264Error("a decoder configuration record is cut off");
+  const pps = take(record[at++]!);
+  return { sps, pps, lengthSize: (record[4]! & 3) + 1 };
+}

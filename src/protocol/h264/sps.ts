@@ -1,0 +1,121 @@
+import { type BitReader, createBitReader, H264Error, withoutEmulation } from "./bits.ts";
+
+/** What a sequence parameter set (ITU-T H.264, 7.3.2.1.1 and annex E) tells of the pictures. */
+export interface Sps {
+  profile: number;
+  /** The octet of constraint_set flags. */
+  compatibility: number;
+  level: number;
+  /** Pixels that are shown. */
+  width: number;
+  height: number;
+  /** Most pictures that are decoded before one that is shown earlier: over 0 there are B-frames. Undefined where it does not say. */
+  reordered: number | undefined;
+}
+
+/** Profiles whose parameter sets say how colours are kept. */
+const WITH_CHROMA = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]);
+/** Baseline has none by definition (A.2.1). */
+const BASELINE = 66;
+/** Most pixels of a side that are believed. */
+const LONGEST = 16_384;
+const MOST_CYCLE = 255;
+const EXTENDED_SHAPE = 255;
+
+/** `nal` with its header octet. Throws H264Error. */
+export function readSps(nal: Buffer): Sps {
+  if ((nal[0]! & 31) !== 7) throw new H264Error("this is no sequence parameter set");
+  const bits = createBitReader(withoutEmulation(nal.subarray(1)));
+  const [profile, compatibility, level] = [bits.bits(8), bits.bits(8), bits.bits(8)];
+  bits.ue();
+  const chroma = WITH_CHROMA.has(profile) ? readChroma(bits) : 1;
+  bits.ue();
+  skipPictureOrder(bits);
+  bits.ue();
+  bits.flag();
+  const across = (bits.ue() + 1) * 16;
+  const units = bits.ue() + 1;
+  const progressive = bits.flag();
+  if (!progressive) bits.flag();
+  bits.flag();
+  const rows = progressive ? 1 : 2;
+  const [left, right, top, bottom] = bits.flag() ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
+  // 6-19 to 6-22: cropping is counted in samples of colour, and in fields by two.
+  const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
+  const height = units * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
+  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST) throw new H264Error(`pictures of ${width} by ${height} pixels`);
+  return { profile, compatibility, level, width, height, reordered: profile === BASELINE ? 0 : readReordered(bits) };
+}
+
+function readChroma(bits: BitReader): number {
+  const chroma = bits.ue();
+  if (chroma > 3) throw new H264Error(`chroma_format_idc is ${chroma}`);
+  const separate = chroma === 3 && bits.flag();
+  bits.ue();
+  bits.ue();
+  bits.flag();
+  if (bits.flag()) for (let i = 0; i < (chroma === 3 ? 12 : 8); i++) if (bits.flag()) skipScaling(bits, i < 6 ? 16 : 64);
+  return separate ? 0 : chroma;
+}
+
+function skipScaling(bits: BitReader, size: number): void {
+  for (let i = 0, last = 8, next = 8; i < size; i++) {
+    if (next !== 0) next = (last + bits.se() + 256) & 255;
+    if (next !== 0) last = next;
+  }
+}
+
+function skipPictureOrder(bits: BitReader): void {
+  const kind = bits.ue();
+  if (kind === 0) bits.ue();
+  if (kind !== 1) return;
+  bits.flag();
+  bits.se();
+  bits.se();
+  const cycle = bits.ue();
+  if (cycle > MOST_CYCLE) throw new H264Error("its cycle of reference frames is too long");
+  for (let i = 0; i < cycle; i++) bits.se();
+}
+
+/** max_num_reorder_frames, at the very end of the usability information (E.1.1). */
+function readReordered(bits: BitReader): number | undefined {
+  if (!bits.flag()) return undefined;
+  if (bits.flag() && bits.bits(8) === EXTENDED_SHAPE) bits.bits(32);
+  if (bits.flag()) bits.flag();
+  if (bits.flag()) {
+    bits.bits(4);
+    if (bits.flag()) bits.bits(24);
+  }
+  if (bits.flag()) {
+    bits.ue();
+    bits.ue();
+  }
+  if (bits.flag()) {
+    bits.bits(32);
+    bits.bits(32);
+    bits.flag();
+  }
+  const nalRate = skipRates(bits);
+  const vclRate = skipRates(bits);
+  if (nalRate || vclRate) bits.flag();
+  bits.flag();
+  if (!bits.flag()) return undefined;
+  bits.flag();
+  for (let i = 0; i < 4; i++) bits.ue();
+  return bits.ue();
+}
+
+/** hrd_parameters (E.1.2), where there are any. */
+function skipRates(bits: BitReader): boolean {
+  if (!bits.flag()) return false;
+  const count = bits.ue() + 1;
+  if (count > 32) throw new H264Error("more than 32 coded picture buffers");
+  bits.bits(8);
+  for (let i = 0; i < count; i++) {
+    bits.ue();
+    bits.ue();
+    bits.flag();
+  }
+  bits.bits(20);
+  return true;
+}

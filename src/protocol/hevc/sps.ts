@@ -1,0 +1,55 @@
+import { createBitReader, H264Error, withoutEmulation } from "../h264/bits.ts";
+import { HEVC_NAL, hevcNalType } from "./nal.ts";
+
+/** What a sequence parameter set (ITU-T H.265, 7.3.2.2.1) tells of the pictures. */
+export interface HevcSps {
+  /** The twelve octets of profile, tier and level (7.3.3), as they are. */
+  general: Buffer;
+  layers: number;
+  nested: boolean;
+  chroma: number;
+  /** Bits of a sample of brightness, and of colour. */
+  lumaBits: number;
+  chromaBits: number;
+  /** Pixels that are shown. */
+  width: number;
+  height: number;
+}
+
+const LONGEST = 16_384;
+/** Octets before the general part: the header of the unit, and one with the numbers of the set and of layers. */
+const BEFORE = 3;
+
+/** `nal` with its header. Throws H264Error. */
+export function readHevcSps(nal: Buffer): HevcSps {
+  if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps) throw new H264Error("this is no sequence parameter set of HEVC");
+  const plain = withoutEmulation(nal);
+  const bits = createBitReader(plain.subarray(2));
+  bits.bits(4);
+  const sublayers = bits.bits(3);
+  const nested = bits.flag();
+  for (let i = 0; i < 12; i++) bits.bits(8);
+  skipSublayers(bits, sublayers);
+  bits.ue();
+  const chroma = bits.ue();
+  if (chroma > 3) throw new H264Error(`chroma_format_idc is ${chroma}`);
+  if (chroma === 3) bits.flag();
+  const [across, down] = [bits.ue(), bits.ue()];
+  const [left, right, top, bottom] = bits.flag() ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
+  // 7.4.3.2.1: cropping is counted in samples of colour.
+  const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
+  const height = down - (top + bottom) * (chroma === 1 ? 2 : 1);
+  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST) throw new H264Error(`pictures of ${width} by ${height} pixels`);
+  const [lumaBits, chromaBits] = [bits.ue() + 8, bits.ue() + 8];
+  if (lumaBits > 16 || chromaBits > 16) throw new H264Error(`samples of ${lumaBits} and ${chromaBits} bits`);
+  return { general: Buffer.from(plain.subarray(BEFORE, BEFORE + 12)), layers: sublayers + 1, nested, chroma, lumaBits, chromaBits, width, height };
+}
+
+function skipSublayers(bits: ReturnType<typeof createBitReader>, count: number): void {
+  const there = Array.from({ length: count }, () => [bits.flag(), bits.flag()] as const);
+  if (count > 0) for (let i = count; i < 8; i++) bits.bits(2);
+  for (const [profile, level] of there) {
+    if (profile) for (let i = 0; i < 11; i++) bits.bits(8);
+    if (level) bits.bits(8);
+  }
+}

@@ -1,0 +1,117 @@
+import { type AttributeValue, attributeList } from "./attributes.ts";
+
+/**
+ * A media playlist that grows, slides, or has runs of several publishers in it (draft-pantos-hls-rfc8216bis, 4.4). Durations in seconds. What is said of
+ * a segment does not depend on what else is listed, so that playlists that follow one another agree.
+ */
+export interface LivePlaylist {
+  /** Protocol version at least; raised where a tag needs it. Default 6. */
+  version?: number;
+  /** Whole seconds: no segment is longer, rounded to the nearest (4.4.3.1). */
+  targetDuration: number;
+  /** Number of the first segment, skipped ones included. */
+  mediaSequence: number;
+  /** Of the first segment (4.4.3.3): how many discontinuities came before it. */
+  discontinuitySequence: number;
+  /** Nothing will be added. `whole`: and nothing is left out at the beginning. */
+  ended?: "whole" | "window";
+  /** Absent: whole segments only. */
+  lowLatency?: LowLatency;
+  /** Playlists are answered without segments that end so many seconds before the end of the playlist, when that is asked for (4.4.3.8). */
+  canSkipUntil?: number;
+  /** So many of the first segments are left out; the reader knows them (4.4.5.2). */
+  skipped?: number;
+  /** Where players begin, from the beginning of the first segment (4.4.2.2). */
+  start?: number;
+  segments: readonly LiveHlsSegment[];
+  /** What is there of the segment after the last one. */
+  open?: Omit<LiveHlsSegment, "uri" | "duration" | "gap"> & { parts: readonly HlsPart[] };
+}
+
+export interface LowLatency {
+  /** No part is longer (4.4.3.7). */
+  partTarget: number;
+  /** How far from the end players stay. */
+  partHoldBack: number;
+  holdBack: number;
+  /** Address of the next part. Absent: nobody knows whether there will be one. */
+  hint?: string;
+  /** How far the others are (4.4.5.4). */
+  reports?: readonly { uri: string; lastSequence: number; lastPart?: number }[];
+}
+
+export interface LiveHlsSegment {
+  uri: string;
+  duration: number;
+  /** Initialisation segment; written where it differs from the one before. Absent of a gap where nothing says how to read it. */
+  init?: string;
+  /** Timestamps and formats begin anew. */
+  discontinuity?: boolean;
+  /** Epoch milliseconds. */
+  at?: number;
+  /** There is nothing to be had at its address (4.4.4.7). */
+  gap?: boolean;
+  parts?: readonly HlsPart[];
+}
+
+export interface HlsPart {
+  uri: string;
+  duration: number;
+  /** Decoding can begin in it. */
+  independent: boolean;
+}
+
+export function writeLivePlaylist(playlist: LivePlaylist): string {
+  const { targetDuration, mediaSequence, discontinuitySequence, ended, lowLatency, canSkipUntil, skipped = 0, start, segments, open } = playlist;
+  const lines = [
+    "#EXTM3U",
+    `#EXT-X-VERSION:${versionOf(playlist)}`,
+    `#EXT-X-TARGETDURATION:${targetDuration}`,
+    ...(ended === "whole" ? ["#EXT-X-PLAYLIST-TYPE:VOD"] : serverControl(lowLatency, canSkipUntil)),
+    `#EXT-X-MEDIA-SEQUENCE:${mediaSequence}`,
+    ...(discontinuitySequence > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}`] : []),
+    "#EXT-X-INDEPENDENT-SEGMENTS",
+    ...(start === undefined ? [] : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": seconds(start), PRECISE: "YES" })}`]),
+    ...(skipped > 0 ? [`#EXT-X-SKIP:${attributeList({ "SKIPPED-SEGMENTS": skipped })}`] : []),
+  ];
+  // Tags of skipped segments hold for what follows them as if they stood here.
+  let init = skipped > 0 ? segments.slice(0, skipped).findLast((segment) => segment.init !== undefined)?.init : undefined;
+  const head = (segment: Omit<LiveHlsSegment, "uri" | "duration" | "gap">) => {
+    if (segment.discontinuity === true) lines.push("#EXT-X-DISCONTINUITY");
+    if (segment.init !== undefined && segment.init !== init) lines.push(`#EXT-X-MAP:${attributeList({ URI: { quoted: segment.init } })}`);
+    init = segment.init ?? init;
+    if (segment.at !== undefined) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.at).toISOString()}`);
+    for (const part of segment.parts ?? []) lines.push(`#EXT-X-PART:${partAttributes(part)}`);
+  };
+  for (const segment of segments.slice(skipped)) {
+    head(segment);
+    if (segment.gap === true) lines.push("#EXT-X-GAP");
+    lines.push(`#EXTINF:${seconds(segment.duration)},`, segment.uri);
+  }
+  if (open !== undefined && ended === undefined) head(open);
+  if (ended !== undefined) lines.push("#EXT-X-ENDLIST");
+  else if (lowLatency?.hint !== undefined) lines.push(`#EXT-X-PRELOAD-HINT:${attributeList({ TYPE: "PART", URI: { quoted: lowLatency.hint } })}`);
+  for (const { uri, lastSequence, lastPart } of (ended === undefined && lowLatency?.reports) || []) lines.push(`#EXT-X-RENDITION-REPORT:${attributeList({ URI: { quoted: uri }, "LAST-MSN": lastSequence, "LAST-PART": lastPart })}`);
+  return `${lines.join("\n")}\n`;
+}
+
+/** Section 8: 8 for EXT-X-GAP, 9 for EXT-X-SKIP. */
+function versionOf({ version = 6, segments, skipped = 0 }: LivePlaylist): number {
+  return Math.max(version, segments.some(({ gap }) => gap === true) ? 8 : 0, skipped > 0 ? 9 : 0);
+}
+
+function serverControl(lowLatency: LowLatency | undefined, canSkipUntil: number | undefined): string[] {
+  const control: Record<string, AttributeValue | undefined> = {
+    "CAN-BLOCK-RELOAD": lowLatency && "YES",
+    "CAN-SKIP-UNTIL": canSkipUntil === undefined ? undefined : seconds(canSkipUntil),
+    "HOLD-BACK": lowLatency && seconds(lowLatency.holdBack),
+    "PART-HOLD-BACK": lowLatency && seconds(lowLatency.partHoldBack),
+  };
+  const said = attributeList(control);
+  return [...(said === "" ? [] : [`#EXT-X-SERVER-CONTROL:${said}`]), ...(lowLatency === undefined ? [] : [`#EXT-X-PART-INF:${attributeList({ "PART-TARGET": seconds(lowLatency.partTarget) })}`])];
+}
+
+const partAttributes = ({ uri, duration, independent }: HlsPart) => attributeList({ DURATION: seconds(duration), URI: { quoted: uri }, INDEPENDENT: independent ? "YES" : undefined });
+
+/** To a microsecond; at least three digits behind the point, as older players expect. */
+const seconds = (value: number) => value.toFixed(6).replace(/0{1,3}$/, "");

@@ -1,0 +1,45 @@
+import { attributeList } from "./attributes.ts";
+
+/** One rendition that has ended: all its segments, from the beginning (RFC 8216 4.3.3). */
+export interface MediaPlaylist {
+  /** Initialisation segment; absent for WebVTT. */
+  init?: string;
+  segments: Iterable<HlsSegment>;
+}
+
+export interface HlsSegment {
+  uri: string;
+  /** Seconds. */
+  duration: number;
+}
+
+/** Durations are told to a microsecond. */
+const MICRO = 1e6;
+
+export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
+  const list: string[] = [];
+  let longest = 0;
+  let end = 0;
+  let told = 0;
+  for (const { uri, duration } of segments) {
+    longest = Math.max(longest, duration);
+    end += duration;
+    // Players add up what is told: 20 seconds in three parts are not to become 19.999999.
+    const part = Math.round(end * MICRO) - told;
+    told += part;
+    list.push(`#EXTINF:${(part / MICRO).toFixed(6).replace(/0{1,3}$/, "")},\n${uri}`);
+  }
+  return [
+    "#EXTM3U",
+    "#EXT-X-VERSION:6",
+    // RFC 8216 4.3.3.1: no segment is longer, rounded to the nearest whole second; older players want a whole one that is not exceeded at all.
+    `#EXT-X-TARGETDURATION:${Math.max(1, Math.ceil(longest - 1e-6))}`,
+    "#EXT-X-MEDIA-SEQUENCE:0",
+    "#EXT-X-PLAYLIST-TYPE:VOD",
+    "#EXT-X-INDEPENDENT-SEGMENTS",
+    ...(init === undefined ? [] : [`#EXT-X-MAP:${attributeList({ URI: { quoted: init } })}`]),
+    ...list,
+    "#EXT-X-ENDLIST",
+    "",
+  ].join("\n");
+}

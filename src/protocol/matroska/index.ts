@@ -1,0 +1,1 @@
+export { createMatroskaWriter, type MatroskaTrack, type MatroskaWriter } from "./writer.ts";

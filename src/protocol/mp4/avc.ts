@@ -1,0 +1,50 @@
+import { boxesIn, Mp4Error, type Box } from "./boxes.ts";
+
+/** An AVC sample description (ISO 14496-15, 5.4.2). */
+export interface AvcDescription {
+  width: number;
+  height: number;
+  /** RFC 6381: "avc1.64001f". */
+  codecs: string;
+  /** Pictures of 4:2:0 with 8 bits, as far as the profile tells. */
+  plain: boolean;
+  /** The entry again, with nothing in it but what a decoder needs. */
+  entry: Buffer;
+}
+
+/** Fixed part of a visual sample entry (14496-12, 12.1.3), box header included. */
+const VISUAL_ENTRY = 86;
+/** Of a box that a player gets: decoder configuration, shape of pixels, colours. */
+const KEPT = ["avcC", "pasp", "colr"];
+const MOST_KEPT = 64 * 1024;
+/** Baseline, main, extended and high: 4:2:0 and 8 bits by definition. */
+const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
+
+/**
+ * Undefined for anything but `avc1`: in `avc3` parameter sets stand among the samples and may change on the way, `encv` is encrypted.
+ * Throws Mp4Error for a broken one.
+ */
+export function readAvc(description: Buffer): AvcDescription | undefined {
+  if (description.toString("latin1", 4, 8) !== "avc1") return undefined;
+  if (description.length < VISUAL_ENTRY) throw new Mp4Error("the sample description avc1 is cut off");
+  const inside = boxesIn(description, VISUAL_ENTRY, description.length);
+  const avcC = inside.find(({ type }) => type === "avcC");
+  if (avcC === undefined || avcC.end - avcC.body < 7) throw new Mp4Error("the sample description has no decoder configuration (avcC)");
+  const [, profile, compatibility, level] = description.subarray(avcC.body, avcC.body + 4);
+  const codecs = `avc1.${[profile!, compatibility!, level!].map((octet) => octet.toString(16).padStart(2, "0")).join("")}`;
+  return {
+    width: description.readUInt16BE(32), height: description.readUInt16BE(34), codecs, plain: PLAIN_PROFILES.has(profile!),
+    entry: cleaned(description, inside),
+  };
+}
+
+/** Without the boxes that somebody may have put into it besides. */
+function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
+  const parts = inside.filter(({ type }) => KEPT.includes(type)).map(({ start, end }) => description.subarray(start, end));
+  const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY), ...parts]);
+  if (entry.length > MOST_KEPT) throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MOST_KEPT} are handled`);
+  entry.writeUInt32BE(entry.length, 0);
+  // 8.5.2: which data reference; there is one only in what is written of this.
+  entry.writeUInt16BE(1, 14);
+  return entry;
+}

@@ -1,0 +1,116 @@
+import { Mp4Error } from "./boxes.ts";
+import { box, flat, u16, u32, zeros } from "./write.ts";
+
+/** A sample entry that is made of a codec's configuration, as broadcasts bring it. */
+export interface SampleEntry {
+  /** RFC 6381. */
+  codecs: string;
+  /** Box header included. */
+  entry: Buffer;
+}
+
+const hex = (octet: number) => octet.toString(16).padStart(2, "0");
+const need = (record: Buffer, least: number, name: string) => {
+  if (record.length < least) throw new Mp4Error(`the configuration record ${name} has ${record.length} octets, at least ${least} belong there`);
+};
+
+/** `avc1` of an AVCDecoderConfigurationRecord (ISO 14496-15, 5.3.3.1), for samples whose NAL units have a length of four octets before them. Throws Mp4Error. */
+export function avcEntry(record: Buffer, width: number, height: number): SampleEntry {
+  need(record, 7, "avcC");
+  const config = Buffer.from(record);
+  config[4]! |= 3;
+  return { codecs: `avc1.${hex(record[1]!)}${hex(record[2]!)}${hex(record[3]!)}`, entry: visual("avc1", width, height, "avcC", config) };
+}
+
+/** `hvc1` of an HEVCDecoderConfigurationRecord (ISO 14496-15, 8.3.3.1; its name: annex E.3), for lengths of four octets too. Throws Mp4Error. */
+export function hevcEntry(record: Buffer, width: number, height: number): SampleEntry {
+  need(record, 23, "hvcC");
+  const config = Buffer.from(record);
+  config[21]! |= 3;
+  const profile = `${["", "A", "B", "C"][record[1]! >> 6]!}${record[1]! & 31}`;
+  let flags = 0;
+  // The first flag is the lowest bit of what is written.
+  for (let i = 0, from = record.readUInt32BE(2); i < 32; i++) flags = flags * 2 + ((from >>> i) & 1);
+  const constraints = [...record.subarray(6, 12)];
+  while (constraints.at(-1) === 0) constraints.pop();
+  const level = `${(record[1]! & 32) === 0 ? "L" : "H"}${record[12]!}`;
+  return { codecs: ["hvc1", profile, flags.toString(16).toUpperCase(), level, ...constraints.map((octet) => octet.toString(16).toUpperCase())].join("."), entry: visual("hvc1", width, height, "hvcC", config) };
+}
+
+/** `av01` of an AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding, 2.3.3 and 5). Throws Mp4Error. */
+export function av1Entry(record: Buffer, width: number, height: number): SampleEntry {
+  need(record, 4, "av1C");
+  const [, levels, flags] = record as unknown as [number, number, number];
+  const depth = (flags & 0x40) === 0 ? 8 : (flags & 0x20) === 0 ? 10 : 12;
+  const codecs = `av01.${levels >> 5}.${String(levels & 31).padStart(2, "0")}${(flags & 0x80) === 0 ? "M" : "H"}.${String(depth).padStart(2, "0")}`;
+  return { codecs, entry: visual("av01", width, height, "av1C", record) };
+}
+
+/** ISO 14496-12, 12.1.3. */
+function visual(type: string, width: number, height: number, name: string, config: Buffer): Buffer {
+  return flat(box(type, zeros(6), u16(1), zeros(16), u16(width, height), u32(0x48_0000, 0x48_0000, 0), u16(1), zeros(32), u16(24, 0xffff), box(name, config)));
+}
+
+/** What an AudioSpecificConfig says (ISO 14496-3, 1.6.2.1). */
+export interface AacConfig {
+  /** Audio object type: 2 is low complexity; 5 and 29 are high efficiency. */
+  kind: number;
+  /** Of what is coded: of high efficiency half of what is heard. */
+  sampleRate: number;
+  /** Channel configuration: up to 6 the number of channels; 0: something of its own. */
+  channels: number;
+  /** Samples of one frame. */
+  frame: number;
+}
+
+const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
+const EXPLICIT_RATE = 15;
+const EXTENDED_KIND = 31;
+/** Spectral band replication, without and with parametric stereo: what is behind it is told first. */
+const EXTENSIONS = new Set([5, 29]);
+
+/** Throws Mp4Error where it is cut off or names no rate. */
+export function readAacConfig(config: Buffer): AacConfig {
+  let at = 0;
+  const bits = (count: number) => {
+    if (at + count > config.length * 8) throw new Mp4Error("an AudioSpecificConfig is cut off");
+    let value = 0;
+    for (const end = at + count; at < end; at++) value = value * 2 + ((config[at >> 3]! >> (7 - (at & 7))) & 1);
+    return value;
+  };
+  const object = () => {
+    const kind = bits(5);
+    return kind === EXTENDED_KIND ? 32 + bits(6) : kind;
+  };
+  const rate = () => {
+    const index = bits(4);
+    const sampleRate = index === EXPLICIT_RATE ? bits(24) : RATES[index];
+    if (sampleRate === undefined || sampleRate === 0) throw new Mp4Error("an AudioSpecificConfig names no sampling rate");
+    return sampleRate;
+  };
+  const kind = object();
+  const sampleRate = rate();
+  const channels = bits(4);
+  if (EXTENSIONS.has(kind)) {
+    rate();
+    object();
+  }
+  return { kind, sampleRate, channels, frame: bits(1) === 1 ? 960 : 1024 };
+}
+
+/** ISO 14496-1, 7.2.2: every descriptor here is shorter than 16 KiB. */
+const descriptor = (tag: number, ...inside: Uint8Array[]) => {
+  const body = Buffer.concat(inside);
+  return Buffer.concat([Buffer.from([tag, 0x80 | (body.length >> 7), body.length & 127]), body]);
+};
+
+/** `mp4a` (ISO 14496-14, 5.6). Throws Mp4Error. */
+export function aacEntry(config: Buffer): SampleEntry & AacConfig {
+  const read = readAacConfig(config);
+  if (config.length > 1024) throw new Mp4Error(`an AudioSpecificConfig of ${config.length} octets`);
+  // Object type 0x40: audio of ISO 14496-3; stream type 5: audio.
+  const decoder = descriptor(4, Buffer.from([0x40, 0x15]), zeros(11), descriptor(5, config));
+  const esds = box("esds", u32(0), descriptor(3, Buffer.from([0, 1, 0]), decoder, descriptor(6, Buffer.from([2]))));
+  const rate = read.sampleRate > 0xffff ? 0 : read.sampleRate;
+  return { ...read, codecs: `mp4a.40.${read.kind}`, entry: flat(box("mp4a", zeros(6), u16(1), zeros(8), u16(read.channels || 2, 16, 0, 0, rate, 0), esds)) };
+}

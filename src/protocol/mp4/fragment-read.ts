@@ -1,0 +1,111 @@
+import { boxAt, boxesIn, findBox, fullBox, Mp4Error, needBox, type Box } from "./boxes.ts";
+import type { ReadAt } from "./locate.ts";
+
+/** One fragment of a segment with one track: its samples, and where their octets lie one after the other. */
+export interface Fragment {
+  /** Decoding time of the first one. */
+  time: number;
+  count: number;
+  durations: Uint32Array;
+  sizes: Uint32Array;
+  shifts: Int32Array;
+  syncs: Uint8Array;
+  /** In the segment. */
+  dataStart: number;
+  dataSize: number;
+}
+
+const MOST_FRAGMENTS = 1000;
+const MOST_SAMPLES = 1_000_000;
+/** More than the head of a segment of some seconds, so that one read is enough. */
+const FIRST_READ = 32 * 1024;
+const MOST_HEADER = 16 * 1024 * 1024;
+
+/** The fragments of a segment, by their heads only. Throws Mp4Error. */
+export async function readFragments(read: ReadAt, size: number): Promise<Fragment[]> {
+  const head = await read(0, Math.min(size, FIRST_READ));
+  const bytesAt = async (at: number, length: number) => (at + length <= head.length ? head.subarray(at, at + length) : read(at, length));
+  const fragments: Fragment[] = [];
+  let pending: { moof: Buffer; at: number } | undefined;
+  for (let at = 0; at + 8 <= size; ) {
+    const box = boxAt(await bytesAt(at, Math.min(16, size - at)), 0, size - at);
+    if (box.type === "moof") {
+      if (box.end > MOST_HEADER) throw new Mp4Error(`a fragment's head has ${box.end} octets`);
+      pending = { moof: await bytesAt(at, box.end), at };
+    }
+    if (box.type === "mdat" && pending !== undefined) {
+      if (fragments.length >= MOST_FRAGMENTS) throw new Mp4Error(`a segment has more than ${MOST_FRAGMENTS} fragments`);
+      const fragment = readFragment(pending.moof, pending.at);
+      if (fragment.dataStart < at + box.body || fragment.dataStart + fragment.dataSize > at + box.end) throw new Mp4Error("the samples of a fragment lie outside of its data");
+      fragments.push(fragment);
+      pending = undefined;
+    }
+    at += box.end;
+  }
+  return fragments;
+}
+
+function readFragment(bytes: Buffer, start: number): Fragment {
+  const [moof] = boxesIn(bytes, 0, bytes.length);
+  const trafs = boxesIn(bytes, moof!.body, moof!.end).filter(({ type }) => type === "traf");
+  if (trafs.length !== 1) throw new Mp4Error(`a fragment has ${trafs.length} tracks where there is to be one`);
+  const [traf] = trafs as [Box];
+  const defaults = readDefaults(bytes, needBox(bytes, traf, "tfhd"));
+  const runs = boxesIn(bytes, traf.body, traf.end).filter(({ type }) => type === "trun");
+  const [run] = runs;
+  if (run === undefined || runs.length > 1) throw new Mp4Error(`a fragment has ${runs.length} runs of samples where there is to be one`);
+  return { time: readTime(bytes, traf), ...readRun(bytes, run, defaults, start) };
+}
+
+interface Defaults {
+  duration: number;
+  size: number;
+  flags: number;
+}
+
+/** ISO 14496-12, 8.8.7. What trex says is not looked at: segments of ours say it themselves. */
+function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
+  const { flags, at } = fullBox(bytes, tfhd, 4);
+  if ((flags & 1) !== 0) throw new Mp4Error("a fragment's data is addressed from the beginning of a file");
+  let place = at + 4 + ((flags & 2) !== 0 ? 4 : 0);
+  const next = (flag: number) => {
+    if ((flags & flag) === 0) return 0;
+    if (place + 4 > tfhd.end) throw new Mp4Error("box tfhd is too short");
+    return bytes.readUInt32BE((place += 4) - 4);
+  };
+  return { duration: next(8), size: next(16), flags: next(32) };
+}
+
+function readTime(bytes: Buffer, traf: Box): number {
+  const tfdt = findBox(bytes, traf, "tfdt");
+  if (tfdt === undefined) throw new Mp4Error("a fragment has no decoding time (tfdt)");
+  const { version, at } = fullBox(bytes, tfdt, bytes[tfdt.body] === 1 ? 8 : 4);
+  return version === 1 ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at);
+}
+
+/** ISO 14496-12, 8.8.8. */
+function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): Omit<Fragment, "time"> {
+  const { flags, at } = fullBox(bytes, trun, 4);
+  const count = bytes.readUInt32BE(at);
+  const width = 4 * [0x100, 0x200, 0x400, 0x800].filter((flag) => (flags & flag) !== 0).length;
+  let place = at + 4 + ((flags & 1) !== 0 ? 4 : 0) + ((flags & 4) !== 0 ? 4 : 0);
+  if (count > MOST_SAMPLES || place + count * width > trun.end) throw new Mp4Error(`a run announces ${count} samples and has no room for them`);
+  if ((flags & 1) === 0) throw new Mp4Error("a run does not say where its data begins");
+  const firstFlags = (flags & 4) !== 0 ? bytes.readUInt32BE(at + 8) : undefined;
+  const next = (flag: number, otherwise: number) => ((flags & flag) === 0 ? otherwise : bytes.readUInt32BE((place += 4) - 4));
+  const durations = new Uint32Array(count);
+  const sizes = new Uint32Array(count);
+  const shifts = new Int32Array(count);
+  const syncs = new Uint8Array(count);
+  let dataSize = 0;
+  for (let i = 0; i < count; i++) {
+    durations[i] = next(0x100, defaults.duration);
+    sizes[i] = next(0x200, defaults.size);
+    const sampleFlags = next(0x400, i === 0 && firstFlags !== undefined ? firstFlags : defaults.flags);
+    // Bit 16: sample_is_non_sync_sample.
+    syncs[i] = (sampleFlags & 0x1_0000) === 0 ? 1 : 0;
+    shifts[i] = next(0x800, 0);
+    dataSize += sizes[i]!;
+  }
+  return { count, durations, sizes, shifts, syncs, dataStart: start + bytes.readInt32BE(at + 4), dataSize };
+}

@@ -1,0 +1,46 @@
+import { box, fileType, flat, fullBox, mediaHeader, u32, u64 } from "./write.ts";
+import { movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
+
+export interface FragmentSample {
+  duration: number;
+  size: number;
+  shift: number;
+  sync: boolean;
+}
+
+const SYNC = 0x0200_0000;
+/** Depends on others, and is none to begin with. */
+const NOT_SYNC = 0x0101_0000;
+const DEFAULT_BASE_IS_MOOF = 0x02_0000;
+const HAS_DEFAULT_FLAGS = 0x20;
+const RUN = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift: 0x800 };
+
+/** An initialisation segment of one track (ISO 23000-19, 7.3.1): everything but samples. */
+export function writeInit(track: TrackHeader): Buffer {
+  const empty = [fullBox("stts", 0, 0, u32(0)), fullBox("stsc", 0, 0, u32(0)), fullBox("stsz", 0, 0, u32(0, 0)), fullBox("stco", 0, 0, u32(0))];
+  const trex = fullBox("trex", 0, 0, u32(track.id, 1, 0, 0, 0));
+  // cmf2: composition offsets may be negative, and there is no edit list.
+  const moov = box("moov", movieHeader(0, track.id + 1), trackBox(track, { duration: 0, mediaDuration: 0, tables: empty }), box("mvex", trex));
+  return flat(fileType("iso6", 0, "iso6", "cmf2", "mp41"), moov);
+}
+
+/** What stands before the samples of a segment: the box moof and the header of mdat. `time`: decoding time of the first one; `sequence` from 1. */
+export function writeFragment({ track, sequence, time, samples }: { track: number; sequence: number; time: number; samples: readonly FragmentSample[] }): Buffer {
+  const mixed = samples.some(({ sync }) => sync !== samples[0]?.sync);
+  const shifted = samples.some(({ shift }) => shift !== 0);
+  const flags = RUN.dataOffset | RUN.duration | RUN.size | (mixed ? RUN.flags : 0) | (shifted ? RUN.shift : 0);
+  const mfhd = fullBox("mfhd", 0, 0, u32(sequence));
+  const tfhd = fullBox("tfhd", 0, DEFAULT_BASE_IS_MOOF | HAS_DEFAULT_FLAGS, u32(track, samples[0]?.sync === true ? SYNC : NOT_SYNC));
+  const tfdt = fullBox("tfdt", 1, 0, u64(time));
+  const entries: number[] = [];
+  let size = 0;
+  for (const sample of samples) {
+    size += sample.size;
+    entries.push(sample.duration, sample.size);
+    if (mixed) entries.push(sample.sync ? SYNC : NOT_SYNC);
+    if (shifted) entries.push(sample.shift);
+  }
+  const header = mediaHeader(size);
+  const moof = (dataOffset: number) => box("moof", mfhd, box("traf", tfhd, tfdt, fullBox("trun", 1, flags, u32(samples.length, dataOffset, ...entries))));
+  return Buffer.concat([...moof(moof(0).size + header.length).pieces, header]);
+}

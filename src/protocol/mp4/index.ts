@@ -1,0 +1,15 @@
+export { readAac, type AacDescription } from "./aac.ts";
+export { readAvc, type AvcDescription } from "./avc.ts";
+export { Mp4Error } from "./boxes.ts";
+export { aacEntry, av1Entry, avcEntry, hevcEntry, readAacConfig, type AacConfig, type SampleEntry } from "./entries.ts";
+export { readFragments, type Fragment } from "./fragment-read.ts";
+export { writeFragment, writeInit, type FragmentSample } from "./fragment-write.ts";
+export { readInit } from "./init-read.ts";
+export { locateMovie, type Located, type LocateOptions, type ReadAt } from "./locate.ts";
+export { readMovie, type Edit, type Movie, type Track } from "./movie.ts";
+export { writeMovie, type Chunk, type WrittenTrack } from "./progressive.ts";
+export { createSampleLog, type SampleLog } from "./sample-log.ts";
+export type { SampleTables } from "./sample-tables.ts";
+export { walkSamples, type SampleMark, type SampleWalk } from "./samples.ts";
+export { placementOf, type Placement } from "./timeline.ts";
+export type { TrackHeader } from "./write-track.ts";

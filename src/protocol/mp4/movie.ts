@@ -1,0 +1,121 @@
+import { type Box, boxesIn, entriesOf, findBox, fullBox, Mp4Error, needBox, needPath } from "./boxes.ts";
+import { readSampleTables, type SampleTables } from "./sample-tables.ts";
+
+/** What an index (moov) tells. */
+export interface Movie {
+  /** Ticks per second of the edit lists. */
+  timescale: number;
+  /** It is made to be followed by fragments: samples may lie in them too. */
+  extends: boolean;
+  tracks: Track[];
+}
+
+export interface Track {
+  id: number;
+  /** "vide", "soun", … */
+  handler: string;
+  /** Ticks per second of its samples. */
+  timescale: number;
+  /** ISO 639-2, where it is one. */
+  language: string | undefined;
+  edits: Edit[];
+  /** Sample descriptions as they stand in the file, header included; more than one means that the codec changes on the way. */
+  descriptions: Buffer[];
+  /** All samples are in this file (8.7.2: a data reference may name another). */
+  selfContained: boolean;
+  /** The tables are big; they are read for those tracks only that somebody wants. Throws Mp4Error. */
+  samples(): SampleTables;
+}
+
+/** ISO 14496-12, 8.6.6. */
+export interface Edit {
+  /** In ticks of the movie. */
+  duration: number;
+  /** In ticks of the track; undefined: nothing is shown for that long. */
+  mediaTime: number | undefined;
+  /** 1 as a rule. */
+  rate: number;
+}
+
+const MOST_TRACKS = 64;
+const MOST_EDITS = 1000;
+
+/** Reads the box moov. Throws Mp4Error. */
+export function readMovie(bytes: Buffer): Movie {
+  const [moov] = boxesIn(bytes, 0, bytes.length);
+  if (moov?.type !== "moov") throw new Mp4Error("this is no index (moov)");
+  const inside = boxesIn(bytes, moov.body, moov.end);
+  const tracks = inside.filter(({ type }) => type === "trak");
+  if (tracks.length > MOST_TRACKS) throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MOST_TRACKS} are handled`);
+  return { timescale: readTimes(bytes, needBox(bytes, moov, "mvhd")).timescale, extends: inside.some(({ type }) => type === "mvex"), tracks: tracks.map((trak) => readTrack(bytes, trak)) };
+}
+
+function readTrack(bytes: Buffer, trak: Box): Track {
+  const mdia = needBox(bytes, trak, "mdia");
+  const header = readTimes(bytes, needBox(bytes, mdia, "mdhd"));
+  const stbl = needPath(bytes, mdia, "minf", "stbl");
+  const hdlr = needBox(bytes, mdia, "hdlr");
+  const { at } = fullBox(bytes, hdlr, 8);
+  return {
+    id: readTrackId(bytes, needBox(bytes, trak, "tkhd")),
+    handler: bytes.toString("latin1", at + 4, at + 8),
+    ...header,
+    edits: readEdits(bytes, trak),
+    descriptions: readDescriptions(bytes, needBox(bytes, stbl, "stsd")),
+    selfContained: isSelfContained(bytes, mdia),
+    samples: () => readSampleTables(bytes, stbl),
+  };
+}
+
+/** Of mvhd and mdhd, which begin alike (8.2.2, 8.4.2). */
+function readTimes(bytes: Buffer, box: Box): { timescale: number; language: string | undefined } {
+  const { version, at } = fullBox(bytes, box, bytes[box.body] === 1 ? 30 : 18);
+  const timescale = bytes.readUInt32BE(at + (version === 1 ? 16 : 8));
+  if (timescale === 0) throw new Mp4Error(`the timescale in ${box.type} is 0`);
+  return { timescale, language: languageOf(bytes.readUInt16BE(at + (version === 1 ? 28 : 16))) };
+}
+
+/** Three letters of five bits each. */
+function languageOf(packed: number): string | undefined {
+  const letters = [10, 5, 0].map((shift) => ((packed >> shift) & 31) + 0x60);
+  return letters.every((letter) => letter > 0x60 && letter <= 0x7a) ? String.fromCharCode(...letters) : undefined;
+}
+
+function readTrackId(bytes: Buffer, tkhd: Box): number {
+  const { version, at } = fullBox(bytes, tkhd, bytes[tkhd.body] === 1 ? 20 : 12);
+  return bytes.readUInt32BE(at + (version === 1 ? 16 : 8));
+}
+
+function readEdits(bytes: Buffer, trak: Box): Edit[] {
+  const edts = findBox(bytes, trak, "edts");
+  const elst = edts && findBox(bytes, edts, "elst");
+  if (elst === undefined) return [];
+  const wide = bytes[elst.body] === 1;
+  const width = wide ? 20 : 12;
+  const { count, at } = entriesOf(bytes, elst, width);
+  if (count > MOST_EDITS) throw new Mp4Error(`a track has ${count} edits, at most ${MOST_EDITS} are handled`);
+  return Array.from({ length: count }, (_, i) => {
+    const entry = at + i * width;
+    const mediaTime = wide ? Number(bytes.readBigInt64BE(entry + 8)) : bytes.readInt32BE(entry + 4);
+    return {
+      duration: wide ? Number(bytes.readBigUInt64BE(entry)) : bytes.readUInt32BE(entry),
+      mediaTime: mediaTime < 0 ? undefined : mediaTime,
+      rate: bytes.readInt32BE(entry + width - 4) / 65_536,
+    };
+  });
+}
+
+function readDescriptions(bytes: Buffer, stsd: Box): Buffer[] {
+  const { at } = fullBox(bytes, stsd, 4);
+  // Copied: the index is big, and what is kept of it is not.
+  return boxesIn(bytes, at + 4, stsd.end).map(({ start, end }) => Buffer.from(bytes.subarray(start, end)));
+}
+
+function isSelfContained(bytes: Buffer, mdia: Box): boolean {
+  const minf = needBox(bytes, mdia, "minf");
+  const dinf = findBox(bytes, minf, "dinf");
+  const dref = dinf && findBox(bytes, dinf, "dref");
+  if (dref === undefined) return true;
+  const { at } = fullBox(bytes, dref, 4);
+  return boxesIn(bytes, at + 4, dref.end).every((entry) => (fullBox(bytes, entry).flags & 1) === 1);
+}

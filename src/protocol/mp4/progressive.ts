@@ -1,0 +1,92 @@
+import type { SampleLog } from "./sample-log.ts";
+import { box, fileType, fullBox, mediaHeader, u32, type Parts } from "./write.ts";
+import { movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
+
+/** Samples of a track that lie one after the other in the file. */
+export interface Chunk {
+  /** From the first octet of the media data. */
+  offset: number;
+  count: number;
+}
+
+export interface WrittenTrack {
+  header: TrackHeader;
+  samples: SampleLog;
+  chunks: readonly Chunk[];
+}
+
+const MILLISECONDS = 1000;
+const LARGEST_32 = 0xffff_ffff;
+
+/**
+ * All of a file but its media data, which follows: the index comes first, so that playing can begin with the first octets.
+ * `kind`: "M4A " tells players that there is sound only. `mediaBytes`: octets of media data.
+ */
+export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, kind: "isom" | "M4A "): Uint8Array[] {
+  const type = kind === "isom" ? fileType("isom", 0x200, "isom", "iso2", "avc1", "mp41") : fileType("M4A ", 0x200, "M4A ", "isom", "iso2");
+  const header = mediaHeader(mediaBytes);
+  const layOut = (width: 4 | 8) => {
+    // The offsets depend on the size of the index they stand in: their place is made first, and filled in when it is known.
+    const offsets = tracks.map(({ chunks }) => Buffer.alloc(chunks.length * width));
+    return { offsets, width, moov: moov(tracks, offsets, width) };
+  };
+  let laid = layOut(4);
+  if (type.size + laid.moov.size + header.length + mediaBytes > LARGEST_32) laid = layOut(8);
+  const first = type.size + laid.moov.size + header.length;
+  for (const [i, { chunks }] of tracks.entries()) fillOffsets(laid.offsets[i]!, chunks, first, laid.width);
+  return [...type.pieces, ...laid.moov.pieces, header];
+}
+
+function fillOffsets(bytes: Buffer, chunks: readonly Chunk[], first: number, width: 4 | 8): void {
+  for (const [i, { offset }] of chunks.entries()) {
+    if (width === 8) bytes.writeBigUInt64BE(BigInt(first + offset), i * 8);
+    else bytes.writeUInt32BE(first + offset, i * 4);
+  }
+}
+
+function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8): Parts {
+  const durations = tracks.map(shownMs);
+  const boxes = tracks.map((track, i) => trak(track, durations[i]!, fullBox(width === 8 ? "co64" : "stco", 0, 0, u32(track.chunks.length), offsets[i]!)));
+  return box("moov", movieHeader(Math.max(0, ...durations), tracks.length + 1), ...boxes);
+}
+
+/** From the beginning of the movie to the end of the track. */
+const shownMs = ({ header, samples }: WrittenTrack) => Math.round((samples.shown().to / header.timescale) * MILLISECONDS);
+
+function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: Parts): Parts {
+  // Every picture is shown after it is decoded, as old players want it; the edit list takes the delay back.
+  const delay = -Math.min(0, samples.leastShift);
+  const tables = [fullBox("stts", 0, 0, ...runs(samples.durations()))];
+  if (!samples.allSync) tables.push(fullBox("stss", 0, 0, ...list(samples.syncs())));
+  if (samples.shifted) tables.push(fullBox("ctts", 0, 0, ...runs(samples.shifts(), delay)));
+  tables.push(fullBox("stsc", 0, 0, ...list(chunkRuns(chunks), 3)));
+  tables.push(fullBox("stsz", 0, 0, u32(0), ...list(samples.sizes())));
+  return trackBox(header, { duration, mediaDuration: samples.end - samples.start, edits: editList(header, samples, duration, delay), tables: [...tables, offsets] });
+}
+
+/** The first sample counts as decoded at 0: what the track begins later is an empty edit. */
+function editList({ timescale }: TrackHeader, samples: SampleLog, duration: number, delay: number): Parts {
+  const { from } = samples.shown();
+  const emptyMs = Math.round((from / timescale) * MILLISECONDS);
+  const first = from - samples.start + delay;
+  const edits = [...(emptyMs > 0 ? [u32(emptyMs, -1, 0x10000)] : []), u32(duration - emptyMs, first, 0x10000)];
+  return fullBox("elst", 0, 0, u32(edits.length), ...edits);
+}
+
+/** Count and big-endian numbers; `width` of them are one entry. Turns the numbers around in their place. */
+function list(numbers: Uint32Array, width = 1): Buffer[] {
+  return [u32(numbers.length / width), Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength).swap32()];
+}
+
+function runs(pairs: Uint32Array | Int32Array, more = 0): Buffer[] {
+  const numbers = Uint32Array.from(pairs);
+  if (more !== 0) for (let i = 1; i < numbers.length; i += 2) numbers[i] = pairs[i]! + more;
+  return list(numbers, 2);
+}
+
+/** ISO 14496-12, 8.7.4: an entry for every chunk that has another number of samples than the one before it. */
+function chunkRuns(chunks: readonly Chunk[]): Uint32Array {
+  const entries: number[] = [];
+  for (const [i, { count }] of chunks.entries()) if (count !== entries.at(-2)) entries.push(i + 1, count, 1);
+  return Uint32Array.from(entries);
+}

@@ -1,0 +1,135 @@
+import { Mp4Error } from "./boxes.ts";
+import type { Fragment } from "./fragment-read.ts";
+
+/** The samples of a track as they are gathered for an index, in the form the index has: a day of them fits in some dozens of megabytes. */
+export interface SampleLog {
+  readonly count: number;
+  /** Of the first one. */
+  readonly start: number;
+  /** Decoding time of what would come next. */
+  readonly end: number;
+  /** Time that is shown: from the earliest to the end of the latest picture. */
+  shown(): { from: number; to: number };
+  /** Smallest shift; 0 where nothing is shifted. */
+  readonly leastShift: number;
+  readonly shifted: boolean;
+  /** All are sync samples. */
+  readonly allSync: boolean;
+  sizes(): Uint32Array;
+  /** Pairs, as in stts. */
+  durations(): Uint32Array;
+  /** Pairs, as in ctts. */
+  shifts(): Int32Array;
+  syncs(): Uint32Array;
+  /** Throws Mp4Error when it begins before the end of what is there. */
+  add(fragment: Fragment): void;
+}
+
+const MOST_SAMPLES = 12_000_000;
+
+export function createSampleLog(): SampleLog {
+  const sizes = createNumbers();
+  const durations = createRuns();
+  const shifts = createRuns();
+  const syncs = createNumbers();
+  let start = 0;
+  let end = 0;
+  let from = Infinity;
+  let to = 0;
+  let leastShift = Infinity;
+  let shifted = false;
+
+  const log: SampleLog = {
+    get count() {
+      return sizes.length();
+    },
+    get start() {
+      return start;
+    },
+    get end() {
+      return end;
+    },
+    get leastShift() {
+      return shifted ? leastShift : 0;
+    },
+    get shifted() {
+      return shifted;
+    },
+    get allSync() {
+      return syncs.length() === sizes.length();
+    },
+    shown: () => ({ from: log.count === 0 ? 0 : from, to }),
+    sizes: sizes.all,
+    durations: durations.all,
+    shifts: () => new Int32Array(shifts.all().buffer),
+    syncs: syncs.all,
+    add(fragment) {
+      if (sizes.length() + fragment.count > MOST_SAMPLES) throw new Mp4Error(`there are more than ${MOST_SAMPLES} samples`);
+      if (fragment.count === 0) return;
+      if (log.count === 0) start = end = fragment.time;
+      // The time of a fragment is the truth: what is missing before it is the last sample's to fill.
+      if (fragment.time > end) durations.stretchLast(fragment.time - end);
+      if (fragment.time < end) throw new Mp4Error(`a fragment begins at ${fragment.time}, before the end of the one before it, ${end}`);
+      let time = fragment.time;
+      for (let i = 0; i < fragment.count; i++) {
+        const shift = fragment.shifts[i]!;
+        const duration = fragment.durations[i]!;
+        sizes.push(fragment.sizes[i]!);
+        durations.push(duration);
+        shifts.push(shift);
+        if (fragment.syncs[i] === 1) syncs.push(sizes.length());
+        if (shift !== 0) shifted = true;
+        leastShift = Math.min(leastShift, shift);
+        from = Math.min(from, time + shift);
+        to = Math.max(to, time + shift + duration);
+        time += duration;
+      }
+      end = time;
+    },
+  };
+  return log;
+}
+
+/** A list of 32-bit numbers that grows by half. */
+function createNumbers() {
+  let numbers = new Uint32Array(1024);
+  let length = 0;
+  return {
+    length: () => length,
+    push(number: number) {
+      if (length === numbers.length) {
+        const more = new Uint32Array(Math.ceil(length * 1.5));
+        more.set(numbers);
+        numbers = more;
+      }
+      numbers[length++] = number;
+    },
+    get: (index: number) => numbers[index]!,
+    set: (index: number, number: number) => void (numbers[index] = number),
+    /** A copy. */
+    all: () => numbers.slice(0, length),
+  };
+}
+
+/** Pairs of a count and a value. */
+function createRuns() {
+  const pairs = createNumbers();
+  const push = (value: number, count = 1) => {
+    const last = pairs.length() - 2;
+    if (last >= 0 && pairs.get(last + 1) === value >>> 0) return pairs.set(last, pairs.get(last) + count);
+    pairs.push(count);
+    pairs.push(value);
+  };
+  return {
+    push: (value: number) => push(value),
+    all: pairs.all,
+    stretchLast(by: number) {
+      const last = pairs.length() - 2;
+      const value = pairs.get(last + 1);
+      if (pairs.get(last) === 1) return pairs.set(last + 1, value + by);
+      pairs.set(last, pairs.get(last) - 1);
+      pairs.push(1);
+      pairs.push(value + by);
+    },
+  };
+}

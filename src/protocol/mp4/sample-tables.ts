@@ -1,0 +1,67 @@
+import { type Box, entriesOf, findBox, fullBox, Mp4Error, needBox } from "./boxes.ts";
+
+/** Where the samples of a track lie and when they are shown (ISO 14496-12, 8.6 and 8.7), as the file keeps it: in runs. */
+export interface SampleTables {
+  count: number;
+  /** Octets: of every sample, or of each. */
+  sizes: number | Uint32Array;
+  /** Pairs of a number of samples and the duration of each. */
+  durations: Uint32Array;
+  /** Pairs of a number of samples and how much later than decoded each is shown. Absent: at once. */
+  shifts: Int32Array | undefined;
+  /** Where each chunk begins in the file. */
+  chunks: Float64Array;
+  /** Triples: first chunk from 1, samples of each, sample description. */
+  chunkRuns: Uint32Array;
+  /** Numbers, from 1, of the samples that need no other. Absent: all are such. */
+  syncs: Uint32Array | undefined;
+}
+
+/** More than a day at 120 frames a second. */
+const MOST_SAMPLES = 12_000_000;
+
+/** Copies what it keeps, so that the bytes can go. Throws Mp4Error. */
+export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
+  const sizes = readSizes(bytes, needBox(bytes, stbl, "stsz"));
+  const ctts = findBox(bytes, stbl, "ctts");
+  const stss = findBox(bytes, stbl, "stss");
+  return {
+    ...sizes,
+    durations: words(bytes, needBox(bytes, stbl, "stts"), 2),
+    // Version 0 says unsigned, yet QuickTime and others write negative ones into it.
+    shifts: ctts && signed(words(bytes, ctts, 2)),
+    chunks: readChunks(bytes, stbl),
+    chunkRuns: words(bytes, needBox(bytes, stbl, "stsc"), 3),
+    syncs: stss && words(bytes, stss, 1),
+  };
+}
+
+function readSizes(bytes: Buffer, stsz: Box): Pick<SampleTables, "count" | "sizes"> {
+  const { at } = fullBox(bytes, stsz, 8);
+  const all = bytes.readUInt32BE(at);
+  const count = bytes.readUInt32BE(at + 4);
+  if (count > MOST_SAMPLES) throw new Mp4Error(`a track has ${count} samples, at most ${MOST_SAMPLES} are handled`);
+  return { count, sizes: all === 0 ? words(bytes, stsz, 1, 4) : all };
+}
+
+function readChunks(bytes: Buffer, stbl: Box): Float64Array {
+  const stco = findBox(bytes, stbl, "stco");
+  if (stco !== undefined) return Float64Array.from(words(bytes, stco, 1));
+  const { count, at } = entriesOf(bytes, needBox(bytes, stbl, "co64"), 8);
+  const chunks = new Float64Array(count);
+  for (let i = 0; i < count; i++) chunks[i] = bytes.readUInt32BE(at + 8 * i) * 4_294_967_296 + bytes.readUInt32BE(at + 8 * i + 4);
+  return chunks;
+}
+
+/** Entries of `width` 32-bit numbers in the order of this machine. */
+function words(bytes: Buffer, box: Box, width: number, header = 0): Uint32Array {
+  const { count, at } = entriesOf(bytes, box, 4 * width, header);
+  const copy = new Uint32Array(count * width);
+  const view = Buffer.from(copy.buffer);
+  bytes.copy(view, 0, at, at + view.length);
+  if (LITTLE_ENDIAN) view.swap32();
+  return copy;
+}
+
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+const signed = (numbers: Uint32Array) => new Int32Array(numbers.buffer);

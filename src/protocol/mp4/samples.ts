@@ -1,0 +1,94 @@
+import { Mp4Error } from "./boxes.ts";
+import type { SampleTables } from "./sample-tables.ts";
+
+/** Goes through the samples of a track in the order of decoding; its fields tell of the one it stands at. Times in ticks of the track. */
+export interface SampleWalk {
+  /** From 0. */
+  index: number;
+  /** When it is decoded. */
+  time: number;
+  duration: number;
+  /** It is shown at `time + shift`. */
+  shift: number;
+  /** Where it lies in the file. */
+  offset: number;
+  /** Octets. */
+  size: number;
+  sync: boolean;
+  /** On to the next one; false when there is none, and then the fields mean nothing. */
+  next(): boolean;
+  /** This place, to come back to. */
+  mark(): SampleMark;
+}
+
+export interface SampleMark {
+  index: number;
+  time: number;
+  offset: number;
+  chunk: number;
+  chunkLeft: number;
+  chunkRun: number;
+  durationRun: number;
+  durationLeft: number;
+  shiftRun: number;
+  shiftLeft: number;
+  syncAt: number;
+}
+
+/** Undefined for a track without samples. Throws Mp4Error, also while it goes, where the tables do not fit each other. */
+export function walkSamples(tables: SampleTables, from: SampleMark = START): SampleWalk | undefined {
+  const { count, sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;
+  if (count === 0) return undefined;
+  let { chunk, chunkLeft, chunkRun, durationRun, durationLeft, shiftRun, shiftLeft, syncAt } = from;
+
+  const walk: SampleWalk = {
+    index: from.index, time: from.time, offset: from.offset, duration: 0, shift: 0, size: 0, sync: false,
+    next() {
+      if (walk.index + 1 >= count) return false;
+      chunkLeft--;
+      durationLeft--;
+      shiftLeft--;
+      if (walk.sync) syncAt++;
+      walk.time += walk.duration;
+      walk.offset += walk.size;
+      walk.index++;
+      settle();
+      return true;
+    },
+    mark: () => ({ index: walk.index, time: walk.time, offset: walk.offset, chunk, chunkLeft, chunkRun, durationRun, durationLeft, shiftRun, shiftLeft, syncAt }),
+  };
+
+  function settle() {
+    while (durationLeft === 0) {
+      if (++durationRun * 2 >= durations.length) throw new Mp4Error("samples have no duration (stts)");
+      durationLeft = durations[durationRun * 2]!;
+    }
+    walk.duration = durations[durationRun * 2 + 1]!;
+    if (shifts !== undefined) {
+      while (shiftLeft <= 0) {
+        if (++shiftRun * 2 >= shifts.length) throw new Mp4Error("samples have no place in time (ctts)");
+        // A count of samples, of 32 bits without a sign.
+        shiftLeft = shifts[shiftRun * 2]! >>> 0;
+      }
+      walk.shift = shifts[shiftRun * 2 + 1]!;
+    }
+    while (chunkLeft === 0) nextChunk();
+    walk.size = typeof sizes === "number" ? sizes : sizes[walk.index]!;
+    walk.sync = syncs === undefined || syncs[syncAt] === walk.index + 1;
+  }
+
+  function nextChunk() {
+    chunk++;
+    if (chunk >= chunks.length) throw new Mp4Error("samples lie in no chunk (stco)");
+    // `stsc` tells of runs of chunks: entry k holds from its first chunk up to the first one of entry k + 1.
+    while ((chunkRun + 1) * 3 < chunkRuns.length && chunkRuns[(chunkRun + 1) * 3]! <= chunk + 1) chunkRun++;
+    if (chunkRun < 0) throw new Mp4Error("the first chunk has no number of samples (stsc)");
+    chunkLeft = chunkRuns[chunkRun * 3 + 1]!;
+    walk.offset = chunks[chunk]!;
+  }
+
+  settle();
+  return walk;
+}
+
+const START: SampleMark = { index: 0, time: 0, offset: 0, chunk: -1, chunkLeft: 0, chunkRun: -1, durationRun: -1, durationLeft: 0, shiftRun: -1, shiftLeft: 0, syncAt: 0 };

@@ -1,0 +1,36 @@
+import { ascii, box, fullBox, u16, u32, u64, zeros, type Parts } from "./write.ts";
+
+/** What both a file and an initialisation segment say of a track. */
+export interface TrackHeader {
+  id: number;
+  handler: "vide" | "soun";
+  timescale: number;
+  /** In pixels as shown; 0 for sound. */
+  width: number;
+  height: number;
+  /** ISO 639-2; default "und". */
+  language?: string | undefined;
+  /** A sample entry, box header included. */
+  description: Buffer;
+}
+
+const IDENTITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000];
+const ENABLED_IN_MOVIE = 3;
+
+/** ISO 14496-12, 8.2.2; `duration` in milliseconds. Version 1: ten hours fit 32 bits, yet who knows. */
+export const movieHeader = (duration: number, nextTrack: number): Parts =>
+  fullBox("mvhd", 1, 0, zeros(16), u32(1000), u64(duration), u32(0x10000), u16(0x100, 0), zeros(8), u32(...IDENTITY), zeros(24), u32(nextTrack));
+
+/** `duration` in milliseconds, `mediaDuration` in ticks of the track. */
+export function trackBox(track: TrackHeader, { duration, mediaDuration, edits, tables }: { duration: number; mediaDuration: number; edits?: Parts; tables: Parts[] }): Parts {
+  const { id, handler, timescale, width, height, language = "und", description } = track;
+  const sound = handler === "soun";
+  const tkhd = fullBox("tkhd", 1, ENABLED_IN_MOVIE, zeros(16), u32(id, 0), u64(duration), zeros(8), u16(0, sound ? 1 : 0, sound ? 0x100 : 0, 0), u32(...IDENTITY), u32(width * 65_536, height * 65_536));
+  const packed = [...language].reduce((bits, letter) => bits * 32 + (letter.charCodeAt(0) - 0x60), 0);
+  const mdhd = fullBox("mdhd", 1, 0, zeros(16), u32(timescale), u64(mediaDuration), u16(packed, 0));
+  const hdlr = fullBox("hdlr", 0, 0, zeros(4), ascii(handler), zeros(12), ascii(sound ? "Sound\0" : "Video\0"));
+  const media = sound ? fullBox("smhd", 0, 0, zeros(4)) : fullBox("vmhd", 0, 1, zeros(8));
+  const dinf = box("dinf", fullBox("dref", 0, 0, u32(1), fullBox("url ", 0, 1)));
+  const stsd = fullBox("stsd", 0, 0, u32(1), description);
+  return box("trak", tkhd, ...(edits === undefined ? [] : [box("edts", edits)]), box("mdia", mdhd, hdlr, box("minf", media, dinf, box("stbl", stsd, ...tables))));
+}

@@ -1,0 +1,45 @@
+/** What is written, in pieces that are not copied together before somebody needs them so: an index may have dozens of megabytes. */
+export interface Parts {
+  size: number;
+  pieces: Uint8Array[];
+}
+
+/** A box of these. */
+export function box(type: string, ...inside: (Uint8Array | Parts)[]): Parts {
+  const pieces = inside.flatMap((part) => ("pieces" in part ? part.pieces : [part]));
+  const size = pieces.reduce((sum, { length }) => sum + length, 8);
+  return { size, pieces: [Buffer.concat([u32(size), ascii(type)]), ...pieces] };
+}
+
+export const fullBox = (type: string, version: number, flags: number, ...inside: (Uint8Array | Parts)[]): Parts => box(type, u32(version * 0x100_0000 + flags), ...inside);
+
+export const flat = (...parts: Parts[]): Buffer => Buffer.concat(parts.flatMap(({ pieces }) => pieces));
+
+/** 32-bit numbers, negative ones in two's complement. */
+export function u32(...numbers: number[]): Buffer {
+  const bytes = Buffer.alloc(numbers.length * 4);
+  for (const [i, number] of numbers.entries()) bytes.writeInt32BE(number | 0, i * 4);
+  return bytes;
+}
+
+export function u64(number: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(number));
+  return bytes;
+}
+
+export function u16(...numbers: number[]): Buffer {
+  const bytes = Buffer.alloc(numbers.length * 2);
+  for (const [i, number] of numbers.entries()) bytes.writeUInt16BE(number, i * 2);
+  return bytes;
+}
+
+export const ascii = (text: string): Buffer => Buffer.from(text, "latin1");
+export const zeros = (count: number): Buffer => Buffer.alloc(count);
+
+/** Header of a box mdat with `size` octets in it: wide where 32 bits do not tell it. */
+export function mediaHeader(size: number): Buffer {
+  return size + 8 < 0x1_0000_0000 ? Buffer.concat([u32(size + 8), ascii("mdat")]) : Buffer.concat([u32(1), ascii("mdat"), u64(size + 16)]);
+}
+
+export const fileType = (major: string, minor: number, ...compatible: string[]): Parts => box("ftyp", ascii(major), u32(minor), ...compatible.map(ascii));

@@ -1,0 +1,64 @@
+/** AAC as a transport stream carries it: each frame behind a header that says what it is (ISO 14496-3, 1.A.2.2). */
+export interface AdtsFrame {
+  /** Without the header. */
+  data: Buffer;
+  /** AudioSpecificConfig (1.6.2.1), two octets. */
+  config: Buffer;
+  sampleRate: number;
+  channels: number;
+  /** Samples of the frame, for each channel. */
+  samples: number;
+}
+
+const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
+const CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8];
+const HEADER = 7;
+const MOST_REST = 16 * 1024;
+
+/** Takes pieces that may end within a frame: `holds` tells whether one has begun. Octets that are none are skipped. */
+export function createAdtsReader(): { read(bytes: Buffer): AdtsFrame[]; holds(): boolean } {
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    read(given) {
+      const bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
+      const frames: AdtsFrame[] = [];
+      let at = 0;
+      while (at + HEADER <= bytes.length) {
+        const found = frameAt(bytes, at);
+        if (found === "incomplete") break;
+        at = found === undefined ? at + 1 : found.end;
+        if (found !== undefined) frames.push(found.frame);
+      }
+      rest = bytes.length - at > MOST_REST ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
+      return frames;
+    },
+    holds: () => rest.length > 0,
+  };
+}
+
+function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } | "incomplete" | undefined {
+  if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined;
+  const [third, fourth] = [bytes[at + 2]!, bytes[at + 3]!];
+  const [type, rate, channels] = [(third >> 6) + 1, (third >> 2) & 15, ((third & 1) << 2) | (fourth >> 6)];
+  const size = ((fourth & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
+  const header = (bytes[at + 1]! & 1) === 1 ? HEADER : HEADER + 2;
+  const sampleRate = RATES[rate];
+  // Several blocks in one frame, and channels that only the blocks tell of, are used by nobody.
+  if (sampleRate === undefined || channels === 0 || size <= header || (bytes[at + 6]! & 3) !== 0) return undefined;
+  if (at + size > bytes.length) return "incomplete";
+  const config = Buffer.alloc(2);
+  config.writeUInt16BE((type << 11) | (rate << 7) | (channels << 3));
+  return { frame: { data: bytes.subarray(at + header, at + size), config, sampleRate, channels: CHANNELS[channels]!, samples: 1024 }, end: at + size };
+}
+
+/** The header before a frame of so many octets; of the configuration only what there is room for: object types up to 4 and rates of the table. Undefined: it does not fit. */
+export function adtsHeader(config: Buffer, octets: number): Buffer | undefined {
+  if (config.length < 2) return undefined;
+  const bits = config.readUInt16BE(0);
+  const [type, rate, channels] = [bits >> 11, (bits >> 7) & 15, (bits >> 3) & 15];
+  const size = octets + HEADER;
+  // Those that add to low complexity (SBR, PS) are heard by decoders that know of them without being told.
+  const profile = type === 5 || type === 29 ? 1 : type - 1;
+  if (profile < 0 || profile > 3 || RATES[rate] === undefined || channels > 7 || size > 0x1fff) return undefined;
+  return Buffer.from([0xff, 0xf1, (profile << 6) | (rate << 2) | (channels >> 2), ((channels & 3) << 6) | (size >> 11), (size >> 3) & 255, ((size & 7) << 5) | 31, 0xfc]);
+}

@@ -1,0 +1,153 @@
+import { createUnwrap, pesSize, readPes } from "./pes.ts";
+import { createSections, readAssociation, readMap, type TsStream } from "./tables.ts";
+
+/** A transport stream (ISO 13818-1), taken apart as it comes. */
+export interface TsDemuxer {
+  /** Pieces of any length. */
+  write(bytes: Buffer): void;
+  /** What is there of the last pictures goes out. */
+  end(): void;
+}
+
+export interface TsHandlers {
+  /** What the program consists of, at the beginning and when it changes. */
+  streams(streams: TsStream[]): void;
+  /** One packet of a stream that was named. Times in units of 1/90,000 s, without wraps. */
+  unit(unit: TsUnit): void;
+}
+
+export interface TsUnit {
+  stream: TsStream;
+  pts: number;
+  dts: number;
+  data: Buffer;
+}
+
+export const TS_PACKET = 188;
+const SYNC = 0x47;
+/** Of one picture: more than any level of H.264 allows at what is taken here. */
+const MOST_PES = 8 * 1024 * 1024;
+/** Packets that are held for all streams together, however little is in each: a program map has room for two hundred streams. */
+const MOST_HELD = 100_000;
+
+interface Gathering {
+  stream: TsStream;
+  parts: Buffer[];
+  size: number;
+  /** What it will have; 0: nobody says. */
+  wanted: number;
+  counter: number | undefined;
+  /** Nothing is gathered, or something of it is missing. */
+  broken: boolean;
+}
+
+/** What is damaged is left out: a picture of which something is missing is none. */
+export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer {
+  const unwrap = createUnwrap();
+  const gatherings = new Map<number, Gathering>();
+  const association = createSections(onAssociation);
+  let map = createSections(onMap);
+  let mapPid: number | undefined;
+  let told = "";
+  let held = 0;
+  let rest: Buffer = Buffer.alloc(0);
+
+  function onAssociation(section: Buffer) {
+    const pid = readAssociation(section);
+    if (pid === undefined || pid === mapPid) return;
+    mapPid = pid;
+    map = createSections(onMap);
+  }
+
+  function onMap(section: Buffer) {
+    const streams = readMap(section);
+    if (streams === undefined) return;
+    const text = JSON.stringify(streams);
+    if (text === told) return;
+    told = text;
+    finishAll();
+    gatherings.clear();
+    for (const stream of streams) if (stream.codec !== "data") gatherings.set(stream.pid, { stream, parts: [], size: 0, wanted: 0, counter: undefined, broken: true });
+    tell(streams);
+  }
+
+  function finish(gathering: Gathering) {
+    const { stream, parts, broken } = gathering;
+    held -= parts.length;
+    gathering.parts = [];
+    gathering.size = 0;
+    gathering.broken = true;
+    if (broken || parts.length === 0) return;
+    const pes = readPes(Buffer.concat(parts));
+    // Without a time it cannot be placed, and nobody leaves it out for pictures and sound of a broadcast.
+    if (pes?.pts === undefined || pes.dts === undefined || pes.data.length === 0) return;
+    const dts = unwrap(pes.dts);
+    const later = (pes.pts - pes.dts + 2 ** 33) % 2 ** 33;
+    unit({ stream, dts, pts: later < 2 ** 32 ? dts + later : dts, data: pes.data });
+  }
+
+  function finishAll() {
+    // One whose length was told and is not there yet is not whole.
+    for (const gathering of gatherings.values()) {
+      if (gathering.wanted > gathering.size) gathering.broken = true;
+      finish(gathering);
+    }
+  }
+
+  function gather(gathering: Gathering, payload: Buffer, begins: boolean, counter: number, jump: boolean) {
+    if (counter === gathering.counter && !jump) return;
+    const follows = gathering.counter === undefined || jump || counter === ((gathering.counter + 1) & 15);
+    gathering.counter = counter;
+    if (!follows) gathering.broken = true;
+    if (begins) {
+      if (gathering.wanted > gathering.size) gathering.broken = true;
+      finish(gathering);
+      gathering.broken = false;
+      gathering.wanted = pesSize(payload) ?? 0;
+    }
+    if (gathering.broken) return;
+    gathering.parts.push(payload);
+    gathering.size += payload.length;
+    held++;
+    if (gathering.size > MOST_PES || held > MOST_HELD) {
+      gathering.broken = true;
+      held -= gathering.parts.length;
+      gathering.parts = [];
+    }
+    if (gathering.wanted > 0 && gathering.size >= gathering.wanted) finish(gathering);
+  }
+
+  function packet(bytes: Buffer) {
+    const flags = bytes[1]!;
+    const [begins, pid] = [(flags & 0x40) !== 0, ((flags & 31) << 8) | bytes[2]!];
+    const control = bytes[3]!;
+    // Damaged on the way to the sender; encrypted; without a payload.
+    if ((flags & 0x80) !== 0 || (control & 0xc0) !== 0 || (control & 0x10) === 0) return;
+    const adaptation = (control & 0x20) === 0 ? 0 : 1 + bytes[4]!;
+    if (4 + adaptation >= TS_PACKET) return;
+    const payload = bytes.subarray(4 + adaptation);
+    if (pid === 0) return association(payload, begins);
+    if (pid === mapPid) return map(payload, begins);
+    const gathering = gatherings.get(pid);
+    if (gathering !== undefined) gather(gathering, payload, begins, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
+  }
+
+  return {
+    write(given) {
+      let bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
+      let at = 0;
+      while (at + TS_PACKET <= bytes.length) {
+        if (bytes[at] === SYNC) {
+          packet(bytes.subarray(at, at + TS_PACKET));
+          at += TS_PACKET;
+        } else {
+          const next = bytes.indexOf(SYNC, at + 1);
+          at = next === -1 ? bytes.length : next;
+        }
+      }
+      bytes = bytes.subarray(at);
+      rest = bytes.length === 0 ? bytes : Buffer.from(bytes);
+    },
+    end: finishAll,
+  };
+}

@@ -1,0 +1,48 @@
+/** Layer III of MPEG audio (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates): frames as they are, header and all. */
+export interface MpegAudioFrame {
+  data: Buffer;
+  sampleRate: number;
+  channels: number;
+  samples: number;
+}
+
+/** Kilobits per second by the index in the header: version 1, and versions 2 and 2.5. */
+const BITRATES = [[0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320], [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]] as const;
+const RATES = [44_100, 48_000, 32_000];
+const MOST_REST = 4 * 1024;
+
+/** "other": frames of another layer. */
+export function createMpegAudioReader(): { read(bytes: Buffer): MpegAudioFrame[] | "other"; holds(): boolean } {
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    read(given) {
+      const bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
+      const frames: MpegAudioFrame[] = [];
+      let at = 0;
+      while (at + 4 <= bytes.length) {
+        const found = frameAt(bytes, at);
+        if (found === "other") return "other";
+        if (found === "incomplete") break;
+        at = found === undefined ? at + 1 : at + found.data.length;
+        if (found !== undefined) frames.push(found);
+      }
+      rest = bytes.length - at > MOST_REST ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
+      return frames;
+    },
+    holds: () => rest.length > 0,
+  };
+}
+
+function frameAt(bytes: Buffer, at: number): MpegAudioFrame | "incomplete" | "other" | undefined {
+  const header = bytes.readUInt32BE(at);
+  const [version, layer, bitrate, rate] = [(header >>> 19) & 3, (header >>> 17) & 3, (header >>> 12) & 15, (header >>> 10) & 3];
+  if (header >>> 21 !== 0x7ff || version === 1 || layer === 0 || rate === 3) return undefined;
+  if (layer !== 1) return "other";
+  const lower = version !== 3;
+  const kilobits = BITRATES[lower ? 1 : 0][bitrate];
+  if (!kilobits) return undefined;
+  const sampleRate = RATES[rate]! / (version === 3 ? 1 : version === 2 ? 2 : 4);
+  const size = Math.floor(((lower ? 72 : 144) * kilobits * 1000) / sampleRate) + ((header >>> 9) & 1);
+  if (at + size > bytes.length) return "incomplete";
+  return { data: bytes.subarray(at, at + size), sampleRate, channels: (header >>> 6) % 4 === 3 ? 1 : 2, samples: lower ? 576 : 1152 };
+}

@@ -1,0 +1,111 @@
+import { writePes } from "./pes.ts";
+import { type TsCodec, type TsStream, writeAssociation, writeMap } from "./tables.ts";
+import { TS_PACKET } from "./demux.ts";
+
+/** Writes a transport stream of one program (ISO 13818-1). */
+export interface TsMuxer {
+  /** The streams from now on, at most one of each kind; before anything else, and again when they change. Codecs that are not "other". */
+  streams(codecs: readonly { kind: "video" | "audio"; codec: TsCodec; channels?: number }[]): void;
+  /** One picture or some frames of sound, as the stream has them. Times in units of 1/90,000 s, from 0 on. */
+  unit(unit: { kind: "video" | "audio"; pts: number; dts: number; key: boolean; data: Buffer }): void;
+}
+
+const MAP_PID = 0x1000;
+const PIDS = { video: 0x100, audio: 0x101 } as const;
+const STREAM_IDS = { video: 0xe0, audio: 0xc0 } as const;
+/** Of private streams, as Opus is one. */
+const PRIVATE_STREAM = 0xbd;
+/** The clock is this much behind the time of decoding: what a receiver has to keep at least. */
+const AHEAD = 90_000 / 10;
+/** Times begin here, so that the clock begins above zero. */
+const BEGIN = 90_000;
+/** Between two tables (they are asked for every half second at most), and two clocks (every tenth). */
+const TABLES_EVERY = 90_000 / 4;
+
+/** `write` gets whole packets of 188 octets, those of one unit at once. */
+export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
+  const counters = new Map<number, number>();
+  let streams: Omit<TsStream, "name">[] = [];
+  let version = -1;
+  let tablesAt: number | undefined;
+
+  function counter(pid: number): number {
+    const next = ((counters.get(pid) ?? 15) + 1) & 15;
+    counters.set(pid, next);
+    return next;
+  }
+
+  function table(pid: number, section: Buffer): Buffer {
+    const packet = Buffer.alloc(TS_PACKET, 0xff);
+    packet.set([0x47, 0x40 | (pid >> 8), pid & 255, 0x10 | counter(pid), 0]);
+    section.copy(packet, 5);
+    return packet;
+  }
+
+  function tables(): Buffer[] {
+    return [table(0, writeAssociation(MAP_PID, 0)), table(MAP_PID, writeMap(streams, clockPid(), version))];
+  }
+
+  const clockPid = () => streams[0]?.pid ?? 0x1fff;
+
+  /** The packets of one unit; the first has the clock, and says that decoding can begin here. */
+  function packets(pid: number, pes: Buffer, clock: number | undefined, key: boolean): Buffer {
+    const first = adaptation(clock, key);
+    const count = 1 + Math.max(0, Math.ceil((pes.length - (TS_PACKET - 4 - first.length)) / (TS_PACKET - 4)));
+    const out = Buffer.alloc(count * TS_PACKET, 0xff);
+    for (let i = 0, from = 0; i < count; i++) {
+      const at = i * TS_PACKET;
+      const field = filled(i === 0 ? first : NOTHING, pes.length - from);
+      const size = TS_PACKET - 4 - field.length;
+      out[at] = 0x47;
+      out[at + 1] = (i === 0 ? 0x40 : 0) | (pid >> 8);
+      out[at + 2] = pid & 255;
+      out[at + 3] = (field.length > 0 ? 0x30 : 0x10) | counter(pid);
+      field.copy(out, at + 4);
+      pes.copy(out, at + 4 + field.length, from, from + size);
+      from += size;
+    }
+    return out;
+  }
+
+  return {
+    streams(codecs) {
+      streams = codecs.map(({ kind, codec, channels }) => ({ pid: PIDS[kind], codec, ...(channels !== undefined && { channels }) }));
+      version = (version + 1) & 31;
+      tablesAt = undefined;
+    },
+    unit({ kind, pts, dts, key, data }) {
+      const pid = PIDS[kind];
+      const stream = streams.find((candidate) => candidate.pid === pid);
+      if (stream === undefined) return;
+      const isClock = pid === clockPid();
+      const due = tablesAt === undefined || dts - tablesAt >= TABLES_EVERY || dts < tablesAt || (key && kind === "video");
+      if (due) tablesAt = dts;
+      const pes = writePes(stream.codec === "opus" ? PRIVATE_STREAM : STREAM_IDS[kind], { pts: pts + BEGIN, dts: dts + BEGIN, data });
+      write(Buffer.concat([...(due ? tables() : []), packets(pid, pes, isClock ? dts + BEGIN - AHEAD : undefined, key)]));
+    },
+  };
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** 2.4.3.4: the field with the clock (27 MHz, in units of 300 and the rest) and the mark of random access. */
+function adaptation(clock: number | undefined, key: boolean): Buffer {
+  if (clock === undefined && !key) return NOTHING;
+  if (clock === undefined) return Buffer.from([1, 0x40]);
+  const base = Math.round(clock) % 2 ** 33;
+  const field = Buffer.from([7, (key ? 0x40 : 0) | 0x10, 0, 0, 0, 0, 0x7e, 0]);
+  field.writeUInt32BE(Math.floor(base / 2), 2);
+  field[6] = ((base % 2) << 7) | 0x7e;
+  return field;
+}
+
+/** The field with stuffing, so that what is left fills the packet to its end. */
+function filled(field: Buffer, left: number): Buffer {
+  const spare = TS_PACKET - 4 - field.length - left;
+  if (spare <= 0) return field;
+  if (field.length === 0) return spare === 1 ? Buffer.from([0]) : Buffer.concat([Buffer.from([spare - 1, 0]), Buffer.alloc(spare - 2, 0xff)]);
+  const longer = Buffer.concat([field, Buffer.alloc(spare, 0xff)]);
+  longer[0] = longer.length - 1;
+  return longer;
+}

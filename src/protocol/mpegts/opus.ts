@@ -1,0 +1,54 @@
+/** Opus in a transport stream: before each packet its length (ETSI TS 103 491 and the mapping that ffmpeg and OBS use). */
+export interface OpusPacket {
+  data: Buffer;
+  /** At 48,000 Hz. */
+  samples: number;
+}
+
+const MARK = 0x3ff;
+
+/** The packets of one PES packet. Stops at what is broken. */
+export function readOpus(bytes: Buffer): OpusPacket[] {
+  const packets: OpusPacket[] = [];
+  for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === MARK; ) {
+    const flags = bytes[at + 1]!;
+    at += 2;
+    let size = 0;
+    while (bytes[at] === 255) size += bytes[at++]!;
+    size += bytes[at++] ?? 0;
+    if ((flags & 0x10) !== 0) at += 2;
+    if ((flags & 0x08) !== 0) at += 2;
+    if ((flags & 0x04) !== 0) at += 1 + (bytes[at] ?? 0);
+    if (size === 0 || at + size > bytes.length) break;
+    const data = bytes.subarray(at, at + size);
+    packets.push({ data, samples: opusSamples(data) });
+    at += size;
+  }
+  return packets;
+}
+
+/** The header before one packet. */
+export function opusHeader(octets: number): Buffer {
+  const sizes = Buffer.alloc(Math.floor(octets / 255) + 1, 255);
+  sizes[sizes.length - 1] = octets % 255;
+  return Buffer.concat([Buffer.from([0x7f, 0xe0]), sizes]);
+}
+
+/** How long a packet lasts (RFC 6716, 3.1), in samples at 48,000 Hz. */
+export function opusSamples(packet: Buffer): number {
+  const first = packet[0] ?? 0;
+  const config = first >> 3;
+  const frame = config < 12 ? [480, 960, 1920, 2880][config & 3]! : config < 16 ? [480, 960][config & 1]! : [120, 240, 480, 960][config & 3]!;
+  const code = first & 3;
+  return frame * (code === 0 ? 1 : code === 3 ? (packet[1] ?? 0) & 63 : 2);
+}
+
+/** What tells a decoder of it (RFC 7845, 5.1), of up to two channels. */
+export function opusHead(channels: number): Buffer {
+  const head = Buffer.alloc(19);
+  head.write("OpusHead", 0, "latin1");
+  head[8] = 1;
+  head[9] = channels;
+  head.writeUInt32LE(48_000, 12);
+  return head;
+}

@@ -1,0 +1,67 @@
+/** One packet of an elementary stream (ISO 13818-1, 2.4.3.6): as a rule one picture, or some frames of sound. Times in units of 1/90,000 s, 33 bits. */
+export interface Pes {
+  pts: number | undefined;
+  /** That of showing it where there is no other. */
+  dts: number | undefined;
+  data: Buffer;
+}
+
+/** Undefined for what is none, or is cut off in its header. */
+export function readPes(bytes: Buffer): Pes | undefined {
+  if (bytes.length < 9 || bytes.readUIntBE(0, 3) !== 1 || (bytes[6]! & 0xc0) !== 0x80) return undefined;
+  const start = 9 + bytes[8]!;
+  if (start > bytes.length) return undefined;
+  const times = bytes[7]! >> 6;
+  const pts = times >= 2 && start >= 14 ? readTime(bytes, 9) : undefined;
+  const dts = times === 3 && start >= 19 ? readTime(bytes, 14) : pts;
+  return { pts, dts, data: bytes.subarray(start) };
+}
+
+/** The length that a packet tells of itself, its first six octets included; 0: until the next one begins. Undefined: there are no six octets yet. */
+export function pesSize(bytes: Buffer): number | undefined {
+  if (bytes.length < 6) return undefined;
+  const length = bytes.readUInt16BE(4);
+  return length === 0 ? 0 : length + 6;
+}
+
+function readTime(bytes: Buffer, at: number): number {
+  return ((bytes[at]! >> 1) & 7) * 2 ** 30 + (bytes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (bytes.readUInt16BE(at + 3) >> 1);
+}
+
+const WRAP = 2 ** 33;
+
+export function writePes(streamId: number, { pts, dts, data }: { pts: number; dts: number; data: Buffer }): Buffer {
+  const both = pts !== dts;
+  const head = Buffer.alloc(both ? 19 : 14);
+  head.writeUIntBE(1, 0, 3);
+  head[3] = streamId;
+  const length = head.length - 6 + data.length;
+  head.writeUInt16BE(length > 0xffff ? 0 : length, 4);
+  // Octets follow at a boundary: each packet begins a picture or a frame.
+  head[6] = 0x84;
+  head[7] = both ? 0xc0 : 0x80;
+  head[8] = head.length - 9;
+  writeTime(head, 9, both ? 3 : 2, pts);
+  if (both) writeTime(head, 14, 1, dts);
+  return Buffer.concat([head, data]);
+}
+
+function writeTime(bytes: Buffer, at: number, mark: number, time: number): void {
+  const wrapped = ((Math.round(time) % WRAP) + WRAP) % WRAP;
+  bytes[at] = (mark << 4) | (Math.floor(wrapped / 2 ** 30) << 1) | 1;
+  bytes.writeUInt16BE((((Math.floor(wrapped / 2 ** 15) & 0x7fff) << 1) | 1) & 0xffff, at + 1);
+  bytes.writeUInt16BE((((wrapped % 2 ** 15) << 1) | 1) & 0xffff, at + 3);
+}
+
+/** Times of 33 bits as if they never began anew: each is taken for the one that is nearest to the one before. */
+export function createUnwrap(): (time: number) => number {
+  let last: number | undefined;
+  return (time) => {
+    if (last === undefined) last = time;
+    else {
+      const ahead = ((((time - last) % WRAP) + WRAP) % WRAP);
+      last += ahead < WRAP / 2 ? ahead : ahead - WRAP;
+    }
+    return last;
+  };
+}

@@ -1,0 +1,103 @@
+import { isIPv6 } from "node:net";
+import { networkSet, parseNetwork, plainAddress, type NetworkSet } from "../../kernel/networks.ts";
+
+/** Who may use a token, as its claim `accessRules` says. */
+export interface AccessRule {
+  type: "any" | "ip.src" | "ip.geoip.country";
+  action: "allow" | "block";
+  /** ISO 3166-1 alpha-2; of `ip.geoip.country`. */
+  country?: string[];
+  /** Addresses and ranges (CIDR) of either family; of `ip.src`. */
+  ip?: string[];
+}
+
+export const MAX_RULES = 5;
+/** Of one rule; the bound on the length of a token leaves little more. */
+const MAX_VALUES = 500;
+
+export type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why: string };
+
+/** Absent means none. A rule that cannot be read refuses the lot: to pass over it could let in whom it was to keep out. */
+export function parseRules(value: unknown): RulesReading {
+  if (value === undefined || value === null) return { ok: true, rules: [] };
+  if (!Array.isArray(value)) return { ok: false, why: "accessRules is no list" };
+  if (value.length > MAX_RULES) return { ok: false, why: `accessRules has ${value.length} rules, at most ${MAX_RULES} are allowed` };
+  const rules: AccessRule[] = [];
+  for (const [i, each] of value.entries()) {
+    const rule = parseRule(each);
+    if (typeof rule === "string") return { ok: false, why: `accessRules[${i}]${rule}` };
+    rules.push(rule);
+  }
+  return { ok: true, rules };
+}
+
+/** The rule, or what is wrong with it. */
+function parseRule(value: unknown): AccessRule | string {
+  if (typeof value !== "object" || value === null) return " is no object";
+  const { type, action, country, ip } = value as Record<string, unknown>;
+  if (action !== "allow" && action !== "block") return ".action is neither allow nor block";
+  if (type === "any") return { type, action };
+  if (type === "ip.src") {
+    const given = texts(ip);
+    if (given === undefined) return ".ip is no list of addresses";
+    const bad = given.findIndex((each) => parseNetwork(each) === undefined);
+    return bad < 0 ? { type, action, ip: given } : `.ip[${bad}] is neither an IP address nor a range in CIDR form`;
+  }
+  if (type === "ip.geoip.country") {
+    const given = texts(country);
+    if (given === undefined) return ".country is no list of country codes";
+    const bad = given.findIndex((each) => !/^[a-z][a-z0-9]$/i.test(each));
+    return bad < 0 ? { type, action, country: given.map((each) => each.toUpperCase()) } : `.country[${bad}] is no country code of two letters`;
+  }
+  return ".type is none of any, ip.src, ip.geoip.country";
+}
+
+/** At least one, or it would be a rule that never matches. */
+function texts(value: unknown): string[] | undefined {
+  const list = typeof value === "string" ? [value] : value;
+  if (!Array.isArray(list) || list.length === 0 || list.length > MAX_VALUES) return undefined;
+  return list.every((each): each is string => typeof each === "string") ? list : undefined;
+}
+
+export interface RuleViewer {
+  ip: string;
+  /** Asked only when a rule needs it. Undefined: not known, which is in no list. */
+  country(): string | undefined;
+}
+
+export type Judge = (viewer: RuleViewer) => "allow" | "block";
+
+/** The first rule that matches decides; a viewer whom none matches is allowed. */
+export function compileRules(rules: readonly AccessRule[]): Judge {
+  const matchers = rules.map((rule) => ({ action: rule.action, matches: matcherOf(rule) }));
+  return (viewer) => matchers.find(({ matches }) => matches(viewer))?.action ?? "allow";
+}
+
+function matcherOf({ type, country, ip }: AccessRule): (viewer: RuleViewer) => boolean {
+  if (type === "any") return () => true;
+  if (type === "ip.src") {
+    const holds = addressMatcher(ip ?? []);
+    return (viewer) => holds(viewer.ip);
+  }
+  const codes = new Set(country);
+  return (viewer) => {
+    const code = viewer.country();
+    return code !== undefined && codes.has(code);
+  };
+}
+
+/** Ranges hold addresses of their own family only: `::/0` is everybody with IPv6, and nobody else. */
+function addressMatcher(ranges: readonly string[]): NetworkSet {
+  const impossible = (range: string) => new TypeError(`not a range: ${range}`);
+  const own = ranges.map(unclothed);
+  const four = networkSet(own.filter((range) => !range.includes(":")), impossible);
+  const six = networkSet(own.filter((range) => range.includes(":")), impossible);
+  return (ip) => (isIPv6(plainAddress(ip)) ? six(ip) : four(ip));
+}
+
+/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2) is IPv4: so viewers are known. */
+function unclothed(range: string): string {
+  const [, address, digits] = /^::ffff:(\d+\.[\d.]+)(?:\/(\d+))?$/i.exec(range) ?? [];
+  const prefix = digits === undefined ? 32 : Number(digits) - 96;
+  return address === undefined || prefix < 0 ? range : `${address}/${prefix}`;
+}

@@ -1,0 +1,139 @@
+import { sign, verify, type KeyObject } from "node:crypto";
+import { parseRules, type AccessRule } from "./rules.ts";
+
+/**
+ * Playback tokens: JSON Web Tokens (RFC 7519) in the compact form of RFC 7515 7.1, signed with RS256 and with nothing else: "none" and HS256 with a
+ * public key as its secret are how such tokens get forged. A token stands in the place of a video's id, so one that names no video (`sub`) is refused.
+ * Times are seconds since the epoch; signers in the field write them as decimal strings too.
+ */
+export interface PlaybackToken {
+  claims: PlaybackClaims;
+  rules: AccessRule[];
+  /** What the signature is over, and the signature. */
+  signed: string;
+  signature: Buffer;
+}
+
+export interface PlaybackClaims {
+  /** Of the signing key: from the header, or from the claims where the header has none. */
+  kid: string;
+  /** Uid of the video (or live input). */
+  sub: string;
+  exp: number;
+  nbf?: number;
+  iat?: number;
+  /** Also for downloads. */
+  downloadable: boolean;
+  /** Also for the file as it was uploaded. */
+  original: boolean;
+}
+
+/** `why` is for the eyes of whoever made the token: it quotes nothing but names of fields. */
+export type TokenReading = { ok: true; token: PlaybackToken } | { ok: false; why: string };
+
+/** A token is part of an address; servers and proxies cut those at about this. */
+const MAX_LENGTH = 8192;
+const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
+
+/** Whether this can be meant for a token at all. */
+export const looksLikeToken = (text: string): boolean => text.includes(".");
+
+/** Everything that can be said of a token without its key and the time. */
+export function readToken(text: string): TokenReading {
+  if (text.length > MAX_LENGTH) return refuse(`it has more than ${MAX_LENGTH} characters`);
+  const [, head, body, signature] = COMPACT.exec(text) ?? [];
+  if (head === undefined || body === undefined || signature === undefined) return refuse("it is not three parts of base64url with dots between them");
+  const header = readObject(head);
+  const claims = readObject(body);
+  if (header === undefined || claims === undefined) return refuse("its header or its claims are no JSON object");
+  if (header["alg"] !== "RS256") return refuse("its algorithm is not RS256");
+  // RFC 7515 4.1.11: extensions that must be understood, of which there are none here.
+  if ("crit" in header) return refuse("its header demands extensions (crit)");
+  const kid = keyOf(header["kid"], claims["kid"]);
+  if (!kid.ok) return kid;
+  const rules = parseRules(claims["accessRules"]);
+  if (!rules.ok) return refuse(rules.why);
+  const told = readClaims(claims, kid.kid);
+  return told.ok ? { ok: true, token: { claims: told.claims, rules: rules.rules, signed: `${head}.${body}`, signature: Buffer.from(signature, "base64url") } } : told;
+}
+
+function keyOf(header: unknown, claim: unknown): { ok: true; kid: string } | { ok: false; why: string } {
+  const kid = header ?? claim;
+  if (typeof kid !== "string" || kid === "" || kid.length > 64) return refuse("it names no key (kid)");
+  return claim !== undefined && claim !== null && claim !== kid ? refuse("its header and its claims name different keys (kid)") : { ok: true, kid };
+}
+
+function readClaims(claims: Record<string, unknown>, kid: string): { ok: true; claims: PlaybackClaims } | { ok: false; why: string } {
+  const { sub, exp, nbf, iat } = claims;
+  if (typeof sub !== "string" || sub === "") return refuse("it names no video (sub)");
+  const times: Pick<PlaybackClaims, "exp" | "nbf" | "iat"> = { exp: 0 };
+  for (const [name, value] of [["exp", exp], ["nbf", nbf], ["iat", iat]] as const) {
+    if (value === undefined || value === null) {
+      if (name === "exp") return refuse("it has no end (exp)");
+      continue;
+    }
+    const seconds = numericDate(value);
+    if (seconds === undefined) return refuse(`${name} is no number of seconds`);
+    times[name] = seconds;
+  }
+  const flags = claims["flags"];
+  const original = typeof flags === "object" && flags !== null && "original" in flags && isTrue(flags.original);
+  return { ok: true, claims: { kid, sub, ...times, downloadable: isTrue(claims["downloadable"]), original } };
+}
+
+const isTrue = (value: unknown): boolean => value === true || value === "true";
+
+/** NumericDate of RFC 7519 2, or the same as text. */
+export function numericDate(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{1,15}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) && number >= 0 ? number : undefined;
+}
+
+function readObject(part: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(part, "base64url")));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `key` is RSA. */
+export const isSignedBy = ({ signed, signature }: PlaybackToken, key: KeyObject): boolean =>
+  key.asymmetricKeyType === "rsa" && verify("sha256", Buffer.from(signed), key, signature);
+
+export interface TimeRules {
+  /** Seconds that clocks may differ by. */
+  skew: number;
+  /** Seconds from now, or from `iat` where the token tells it, that a token may be good for at most; 0: as long as it likes. */
+  maxLife: number;
+}
+
+/** Why a token is not good at this time. */
+export function refusedByTime({ exp, nbf, iat }: Pick<PlaybackClaims, "exp" | "nbf" | "iat">, now: number, { skew, maxLife }: TimeRules): string | undefined {
+  if (now >= exp + skew) return "it has expired (exp)";
+  if (nbf !== undefined && now < nbf - skew) return "it is not valid yet (nbf)";
+  if (maxLife === 0) return undefined;
+  const from = Math.min(iat ?? now, now);
+  return exp > from + maxLife + skew ? `exp is more than ${maxLife / 3600} hours ahead (it counts seconds)` : undefined;
+}
+
+export interface NewToken {
+  kid: string;
+  sub: string;
+  exp: number;
+  nbf: number;
+  downloadable?: boolean;
+  original?: boolean;
+  rules?: readonly AccessRule[];
+}
+
+/** Numbers are written as numbers, and what is not said is left out. */
+export function signToken({ kid, sub, exp, nbf, downloadable = false, original = false, rules = [] }: NewToken, key: KeyObject): string {
+  const claims = { sub, kid, exp, nbf, ...(downloadable && { downloadable }), ...(rules.length > 0 && { accessRules: rules }), ...(original && { flags: { original } }) };
+  const signed = `${encode({ alg: "RS256", kid })}.${encode(claims)}`;
+  return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
+}
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+const refuse = (why: string): { ok: false; why: string } => ({ ok: false, why });

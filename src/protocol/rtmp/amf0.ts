@@ -1,0 +1,156 @@
+import { RtmpViolation } from "./violation.ts";
+
+/** Values of Action Message Format 0, as far as they are met in RTMP. Objects have no prototype: a name such as "__proto__" is one like any other. */
+export type AmfValue = number | boolean | string | null | undefined | Date | AmfObject | AmfValue[];
+export interface AmfObject {
+  [name: string]: AmfValue;
+}
+
+/** AMF 0 specification, 2.1. */
+const MARKER = { number: 0, boolean: 1, string: 2, object: 3, null: 5, undefined: 6, reference: 7, ecmaArray: 8, objectEnd: 9, strictArray: 10, date: 11, longString: 12, unsupported: 13, xml: 15, typedObject: 16 } as const;
+/** Objects in objects: clients send three or four. */
+const DEEPEST = 16;
+
+/** All values of a message, one after the other. Throws RtmpViolation for what is cut off, nested too deep, or of AMF 3. */
+export function readAmf0(bytes: Buffer): AmfValue[] {
+  let at = 0;
+
+  function take(octets: number): number {
+    const from = at;
+    if (from + octets > bytes.length) throw new RtmpViolation("a value of AMF 0 is cut off");
+    at += octets;
+    return from;
+  }
+
+  const text = (octets: number) => bytes.toString("utf8", take(octets), at);
+  const shortText = () => text(bytes.readUInt16BE(take(2)));
+
+  function object(depth: number): AmfObject {
+    const made = Object.create(null) as AmfObject;
+    for (;;) {
+      const name = shortText();
+      if (name === "" && bytes[at] === MARKER.objectEnd) {
+        at++;
+        return made;
+      }
+      made[name] = value(depth + 1);
+    }
+  }
+
+  function array(depth: number): AmfValue[] {
+    const values: AmfValue[] = [];
+    // Every value has an octet at least: a count that is not true ends where the bytes do.
+    for (let left = bytes.readUInt32BE(take(4)); left > 0; left--) values.push(value(depth + 1));
+    return values;
+  }
+
+  function value(depth: number): AmfValue {
+    if (depth > DEEPEST) throw new RtmpViolation(`values of AMF 0 are nested more than ${DEEPEST} deep`);
+    const marker = bytes[take(1)]!;
+    switch (marker) {
+      case MARKER.number:
+        return bytes.readDoubleBE(take(8));
+      case MARKER.boolean:
+        return bytes[take(1)] !== 0;
+      case MARKER.string:
+        return shortText();
+      case MARKER.object:
+        return object(depth);
+      case MARKER.null:
+        return null;
+      case MARKER.undefined:
+      case MARKER.unsupported:
+        return undefined;
+      case MARKER.reference:
+        take(2);
+        return undefined;
+      case MARKER.ecmaArray:
+        // The count is a guess of the sender (2.10): the end is marked as that of an object.
+        take(4);
+        return object(depth);
+      case MARKER.strictArray:
+        return array(depth);
+      case MARKER.date: {
+        const time = bytes.readDoubleBE(take(8));
+        take(2);
+        return new Date(time);
+      }
+      case MARKER.longString:
+      case MARKER.xml:
+        return text(bytes.readUInt32BE(take(4)));
+      case MARKER.typedObject:
+        shortText();
+        return object(depth);
+      default:
+        throw new RtmpViolation(`a value of AMF 0 has the unknown marker ${marker}`);
+    }
+  }
+
+  const values: AmfValue[] = [];
+  while (at < bytes.length) values.push(value(0));
+  return values;
+}
+
+/** Values one after the other. Members of objects that are undefined are written as such. */
+export function writeAmf0(...values: AmfValue[]): Buffer {
+  const parts: Buffer[] = [];
+
+  function name(text: string) {
+    const octets = Buffer.from(text);
+    if (octets.length > 0xffff) throw new RangeError("a name has more than 65,535 octets");
+    const length = Buffer.allocUnsafe(2);
+    length.writeUInt16BE(octets.length);
+    parts.push(length, octets);
+  }
+
+  function members(object: AmfObject) {
+    for (const [key, member] of Object.entries(object)) {
+      name(key);
+      write(member);
+    }
+    parts.push(Buffer.from([0, 0, MARKER.objectEnd]));
+  }
+
+  function numbered(marker: number, size: number, octets: 8 | 4): void {
+    const bytes = Buffer.allocUnsafe(1 + octets);
+    bytes[0] = marker;
+    if (octets === 8) bytes.writeDoubleBE(size, 1);
+    else bytes.writeUInt32BE(size, 1);
+    parts.push(bytes);
+  }
+
+  function string(text: string) {
+    const octets = Buffer.from(text);
+    if (octets.length <= 0xffff) {
+      parts.push(Buffer.from([MARKER.string]));
+      name(text);
+    } else {
+      numbered(MARKER.longString, octets.length, 4);
+      parts.push(octets);
+    }
+  }
+
+  function write(value: AmfValue): void {
+    if (value === null) parts.push(Buffer.from([MARKER.null]));
+    else if (value === undefined) parts.push(Buffer.from([MARKER.undefined]));
+    else if (typeof value === "number") numbered(MARKER.number, value, 8);
+    else if (typeof value === "boolean") parts.push(Buffer.from([MARKER.boolean, Number(value)]));
+    else if (typeof value === "string") string(value);
+    else if (value instanceof Date) {
+      numbered(MARKER.date, value.getTime(), 8);
+      parts.push(Buffer.alloc(2));
+    } else if (Array.isArray(value)) {
+      numbered(MARKER.strictArray, value.length, 4);
+      value.forEach(write);
+    } else {
+      parts.push(Buffer.from([MARKER.object]));
+      members(value);
+    }
+  }
+
+  values.forEach(write);
+  return Buffer.concat(parts);
+}
+
+/** Of objects that came from the other side: undefined for anything else. */
+export const amfObject = (value: AmfValue): AmfObject | undefined => (typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date) ? value : undefined);

@@ -1,0 +1,170 @@
+import type { RtmpMessage } from "./messages.ts";
+import { RtmpViolation } from "./violation.ts";
+
+export interface ChunkReader {
+  /**
+   * The messages that are whole by now, read as they are asked for: all of them are to be taken before the next octets come, and until then `bytes` may not
+   * change. Throws RtmpViolation, after which nothing more is to be asked for.
+   */
+  push(bytes: Buffer): IterableIterator<RtmpMessage>;
+  /** Size of the chunks that follow (5.4.1). */
+  setChunkSize(octets: number): void;
+  /** What is there of a message is forgotten (5.4.2). */
+  abort(chunkStream: number): void;
+  /** Octets that one message, and all that are not whole yet together, may have from now on. */
+  setMost(octets: number): void;
+}
+
+interface ChunkStream {
+  time: number;
+  /** Added to the time by the next message that says nothing of it. */
+  delta: number;
+  length: number;
+  type: number;
+  stream: number;
+  /** `delta` stood behind the header. */
+  extended: boolean;
+  /** Of the message that is being read; undefined between two. */
+  data: Buffer | undefined;
+  filled: number;
+}
+
+/** Octets of message headers, by format (5.3.1.2). */
+const MESSAGE_HEADER = [11, 7, 3, 0] as const;
+const EXTENDED = 0xffffff;
+/** Publishers have three to six. */
+const MOST_STREAMS = 64;
+export const FIRST_CHUNK_SIZE = 128;
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Puts messages together from chunks (5.3), of which those of several messages may alternate. Payload is copied to where it belongs as it comes; besides
+ * messages that are not whole it holds a header that is not, of at most 18 octets.
+ */
+export function createChunkReader({ most }: { most: number }): ChunkReader {
+  const streams = new Map<number, ChunkStream>();
+  let chunkSize = FIRST_CHUNK_SIZE;
+  let held = 0;
+  /** What is being read, and how far it has been. */
+  let bytes: Buffer = NOTHING;
+  let at = 0;
+  /** In the midst of a chunk: whose it is, and how much of it is to come. */
+  let current: ChunkStream | undefined;
+  let missing = 0;
+
+  /** Reads the header of a chunk. False while it is not whole. */
+  function begin(): boolean {
+    const left = bytes.length - at;
+    if (left === 0) return false;
+    const format = bytes[at]! >> 6;
+    const short = bytes[at]! & 63;
+    const basic = short === 0 ? 2 : short === 1 ? 3 : 1;
+    let size = basic + MESSAGE_HEADER[format as 0 | 1 | 2 | 3];
+    if (left < size) return false;
+    const id = short > 1 ? short : short === 0 ? 64 + bytes[at + 1]! : 64 + bytes.readUInt16LE(at + 1);
+    const known = streams.get(id);
+    const from = at + basic;
+    let delta = format < 3 ? u24(from) : 0;
+    const extended = format < 3 ? delta === EXTENDED : (known?.extended ?? false);
+    if (extended) {
+      if (left < size + 4) return false;
+      const extension = bytes.readUInt32BE(at + size);
+      // Some senders leave it out in chunks of type 3: it is there if it says the same.
+      if (format < 3 || extension === known!.delta) size += 4;
+      delta = extension;
+    }
+    const stream = known ?? open(id, format);
+    if (format < 2) {
+      stream.length = u24(from + 3);
+      stream.type = bytes[from + 6]!;
+      if (format === 0) stream.stream = bytes.readUInt32LE(from + 7);
+    }
+    at += size;
+    if (format < 3) {
+      stream.extended = extended;
+      stream.delta = delta;
+    }
+    if (format < 3 || stream.data === undefined) beginMessage(stream, format);
+    current = stream;
+    missing = Math.min(chunkSize, stream.length - stream.filled);
+    return true;
+  }
+
+  const u24 = (from: number) => (bytes[from]! << 16) | (bytes[from + 1]! << 8) | bytes[from + 2]!;
+
+  function open(id: number, format: number): ChunkStream {
+    if (format !== 0 && format !== 1) throw new RtmpViolation("the first chunk of a chunk stream refers to one before it");
+    if (streams.size >= MOST_STREAMS) throw new RtmpViolation(`there are more than ${MOST_STREAMS} chunk streams`);
+    const made: ChunkStream = { time: 0, delta: 0, length: 0, type: 0, stream: 0, extended: false, data: undefined, filled: 0 };
+    streams.set(id, made);
+    return made;
+  }
+
+  function beginMessage(stream: ChunkStream, format: number) {
+    drop(stream);
+    // Type 3 after type 0 repeats its timestamp as a difference (5.3.1.2.4).
+    stream.time = format === 0 ? stream.delta : (stream.time + stream.delta) >>> 0;
+    if (stream.length > most - held) throw new RtmpViolation(`a message has ${stream.length} octets, ${most} are taken at once`);
+    held += stream.length;
+    stream.data = Buffer.allocUnsafe(stream.length);
+  }
+
+  function drop(stream: ChunkStream) {
+    if (stream.data !== undefined) held -= stream.data.length;
+    stream.data = undefined;
+    stream.filled = 0;
+  }
+
+  /** The next message that is whole. */
+  function read(): RtmpMessage | undefined {
+    for (;;) {
+      if (current === undefined && !begin()) {
+        // A header across two reads.
+        bytes = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at));
+        at = 0;
+        return undefined;
+      }
+      const stream = current!;
+      // An abort may have come for it, but only between chunks: here it is there.
+      const data = stream.data!;
+      const octets = Math.min(missing, bytes.length - at);
+      bytes.copy(data, stream.filled, at, at + octets);
+      at += octets;
+      missing -= octets;
+      stream.filled += octets;
+      if (missing > 0) {
+        bytes = NOTHING;
+        at = 0;
+        return undefined;
+      }
+      current = undefined;
+      if (stream.filled < data.length) continue;
+      drop(stream);
+      return { type: stream.type, stream: stream.stream, time: stream.time, data };
+    }
+  }
+
+  const messages: IterableIterator<RtmpMessage> = {
+    next() {
+      const value = read();
+      return value === undefined ? { done: true, value } : { done: false, value };
+    },
+    [Symbol.iterator]: () => messages,
+  };
+
+  return {
+    push(more) {
+      bytes = bytes.length === 0 ? more : Buffer.concat([bytes, more]);
+      return messages;
+    },
+    setChunkSize(octets) {
+      if (octets < 1) throw new RtmpViolation("chunks cannot have no octets");
+      chunkSize = octets;
+    },
+    abort(chunkStream) {
+      const stream = streams.get(chunkStream);
+      if (stream !== undefined) drop(stream);
+    },
+    setMost: (octets) => void (most = octets),
+  };
+}

@@ -1,0 +1,42 @@
+import { amfObject, type AmfObject, type AmfValue, readAmf0, writeAmf0 } from "./amf0.ts";
+import { MESSAGE, type RtmpMessage } from "./messages.ts";
+import { RtmpViolation } from "./violation.ts";
+
+/** 7.2: "connect", "publish", "onStatus", … */
+export interface RtmpCommand {
+  name: string;
+  /** Of the answer: 0 where none is wanted. */
+  transaction: number;
+  /** Command object: undefined where it is null. */
+  object: AmfObject | undefined;
+  args: AmfValue[];
+}
+
+/** Undefined for messages that are no commands. Throws RtmpViolation for one that cannot be read. */
+export function readCommand({ type, data }: RtmpMessage): RtmpCommand | undefined {
+  if (type !== MESSAGE.command && type !== MESSAGE.commandAmf3) return undefined;
+  // A command of AMF 3 is one of AMF 0 behind an octet of zero, whose values could be of AMF 3, but never are.
+  const [name, transaction, object, ...args] = readAmf0(type === MESSAGE.command ? data : data.subarray(1));
+  if (typeof name !== "string") throw new RtmpViolation("a command has no name");
+  return { name, transaction: typeof transaction === "number" ? transaction : 0, object: amfObject(object), args };
+}
+
+export const writeCommand = (name: string, transaction: number, object: AmfObject | null, ...args: AmfValue[]): Buffer => writeAmf0(name, transaction, object, ...args);
+
+/** 7.2.2: what became of a stream, in a word for programs ("NetStream.Publish.Start") and a sentence for people. */
+export const writeStatus = (level: "status" | "error", code: string, description: string): Buffer => writeCommand("onStatus", 0, null, { level, code, description });
+
+/** What onStatus, _result and _error carry; empty texts where they do not. */
+export function readStatus({ args }: RtmpCommand): { level: string; code: string; description: string } {
+  const about = args.map(amfObject).find((object) => object !== undefined);
+  const text = (value: AmfValue) => (typeof value === "string" ? value : "");
+  return { level: text(about?.["level"]), code: text(about?.["code"]), description: text(about?.["description"]) };
+}
+
+/** Metadata of a stream, with or without the word that makes a server keep it; undefined for other data. Throws RtmpViolation. */
+export function readMetadata({ type, data }: RtmpMessage): AmfObject | undefined {
+  if (type !== MESSAGE.data && type !== MESSAGE.dataAmf3) return undefined;
+  const [first, ...more] = readAmf0(type === MESSAGE.data ? data : data.subarray(1));
+  const [name, about] = first === "@setDataFrame" ? more : [first, more[0]];
+  return name === "onMetaData" ? amfObject(about) : undefined;
+}

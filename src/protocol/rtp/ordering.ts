@@ -1,0 +1,83 @@
+import { createUnwrapping } from "./sequence.ts";
+
+/** What is of interest of an RTP packet (RFC 3550, 5.1). */
+export interface RtpPart {
+  sequence: number;
+  timestamp: number;
+  marker: boolean;
+  payload: Buffer;
+}
+
+export interface OrderedPart extends RtpPart {
+  /** Packets before this one that did not come in time. */
+  missing: number;
+}
+
+export interface Ordering {
+  /** What can be gone on with now, in the order in which it was sent. `now`: milliseconds of any clock. */
+  push(part: RtpPart, now: number): OrderedPart[];
+  /** Sequence numbers that are waited for, as they are in packets. */
+  missing(): number[];
+}
+
+/** A jump of so many numbers is no loss: the sender begins anew. */
+const ANOTHER_BEGINNING = 3000;
+
+/**
+ * Packets in the order of their sequence numbers, each once. Those that came too early wait for the missing ones, which are being asked for again, for
+ * `waitMs` at most and never more than `most`; nothing waits while nothing is missing.
+ */
+export function createOrdering({ waitMs, most }: { waitMs: number; most: number }): Ordering {
+  let unwrap = createUnwrapping(16);
+  let next: number | undefined;
+  const waiting = new Map<number, { part: RtpPart; since: number }>();
+
+  function drain(from: number, out: OrderedPart[]): void {
+    next = from;
+    for (let held = waiting.get(next); held !== undefined; held = waiting.get(next)) {
+      waiting.delete(next);
+      out.push({ ...held.part, missing: 0 });
+      next++;
+    }
+  }
+
+  /** Gives up what is missing before the first that waits. */
+  function skip(out: OrderedPart[]): void {
+    const first = Math.min(...waiting.keys());
+    const missing = first - next!;
+    const before = out.length;
+    drain(first, out);
+    out[before]!.missing = missing;
+  }
+
+  const tooLate = (now: number) => waiting.size > most || [...waiting.values()].some(({ since }) => now - since > waitMs);
+
+  return {
+    push(part, now) {
+      const out: OrderedPart[] = [];
+      let number = unwrap(part.sequence);
+      if (next !== undefined && Math.abs(number - next) > ANOTHER_BEGINNING) {
+        while (waiting.size > 0) skip(out);
+        unwrap = createUnwrapping(16);
+        number = unwrap(part.sequence);
+        next = undefined;
+      }
+      if (next === undefined) {
+        out.push({ ...part, missing: 0 });
+        next = number + 1;
+        return out;
+      }
+      if (number < next || waiting.has(number)) return out;
+      waiting.set(number, { part, since: now });
+      if (number === next) drain(next, out);
+      while (waiting.size > 0 && tooLate(now)) skip(out);
+      return out;
+    },
+    missing() {
+      const out: number[] = [];
+      if (waiting.size === 0) return out;
+      for (let number = next!, last = Math.max(...waiting.keys()); number < last && out.length < most; number++) if (!waiting.has(number)) out.push(number & 0xffff);
+      return out;
+    },
+  };
+}

@@ -1,0 +1,11 @@
+/** Numbers that begin again at zero after so many bits, as one that goes on: what is nearer ahead is taken for later. May begin with any number, and go back. */
+export function createUnwrapping(bits: 16 | 32): (value: number) => number {
+  const range = 2 ** bits;
+  let last: number | undefined;
+  return (value) => {
+    if (last === undefined) return (last = value);
+    const ahead = (((value - last) % range) + range) % range;
+    last += ahead < range / 2 ? ahead : ahead - range;
+    return last;
+  };
+}

@@ -1,0 +1,57 @@
+/** VP8 in RTP (RFC 7741): one frame as payloads, each with a descriptor of its own. */
+const EXTENDED = 0x80;
+const STARTS = 0x10;
+const PARTITION = 0x07;
+const HAS_PICTURE = 0x80;
+const HAS_TL0 = 0x40;
+const HAS_TID_OR_KEY = 0x30;
+const LONG_PICTURE = 0x80;
+
+/** `picture` is the number of the frame: by it a receiver sees what it lacks. */
+export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] {
+  const payloads: Buffer[] = [];
+  const room = most - 4;
+  const size = Math.ceil(frame.length / Math.max(1, Math.ceil(frame.length / room)));
+  for (let at = 0; at < frame.length; at += size) {
+    const piece = frame.subarray(at, at + size);
+    const head = Buffer.from([EXTENDED | (at === 0 ? STARTS : 0), HAS_PICTURE, LONG_PICTURE | ((picture >> 8) & 127), picture & 255]);
+    payloads.push(Buffer.concat([head, piece]));
+  }
+  return payloads;
+}
+
+/** The frame, and whether its beginning is there and every payload is one of VP8. */
+export function unpackVp8(payloads: readonly Buffer[]): { frame: Buffer; whole: boolean } {
+  const pieces: Buffer[] = [];
+  let whole = payloads.length > 0;
+  for (const [index, payload] of payloads.entries()) {
+    const at = afterDescriptor(payload);
+    if (at >= payload.length) {
+      whole = false;
+      continue;
+    }
+    const begins = (payload[0]! & STARTS) !== 0 && (payload[0]! & PARTITION) === 0;
+    if (begins !== (index === 0)) whole = false;
+    pieces.push(payload.subarray(at));
+  }
+  return { frame: Buffer.concat(pieces), whole };
+}
+
+/** 4.2 */
+function afterDescriptor(payload: Buffer): number {
+  if (payload.length < 1 || (payload[0]! & EXTENDED) === 0) return 1;
+  const more = payload[1] ?? 0;
+  let at = 2;
+  if ((more & HAS_PICTURE) !== 0) at += (payload[at] ?? 0) & LONG_PICTURE ? 2 : 1;
+  if ((more & HAS_TL0) !== 0) at++;
+  if ((more & HAS_TID_OR_KEY) !== 0) at++;
+  return at;
+}
+
+/** Of a key frame (RFC 6386, 9.1): pixels. Undefined for every other frame. */
+export function readVp8Key(frame: Buffer): { width: number; height: number } | undefined {
+  if (frame.length < 10 || (frame[0]! & 1) !== 0) return undefined;
+  if (frame[3] !== 0x9d || frame[4] !== 0x01 || frame[5] !== 0x2a) return undefined;
+  // Two bits above each are how it is to be scaled.
+  return { width: frame.readUInt16LE(6) & 0x3fff, height: frame.readUInt16LE(8) & 0x3fff };
+}

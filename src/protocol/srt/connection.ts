@@ -1,0 +1,238 @@
+import type { SrtKeys } from "./keys.ts";
+import { CONTROL, type ControlPacket, type DataPacket, readLosses, writeControl, writeData, writeLosses } from "./packets.ts";
+import { createReceiver } from "./receiver.ts";
+import { EXTENSION } from "./handshake.ts";
+import { createSender } from "./sender.ts";
+
+/** One caller that was let in. */
+export interface SrtConnection {
+  readonly address: string;
+  /** At most 1,456 octets, for a datagram of 1,500. After the end: nothing. */
+  send(payload: Buffer): void;
+  /** Octets that were sent and have not arrived yet. */
+  waiting(): number;
+  /** Tells the other side at once. `ended` is not called for it. */
+  close(): void;
+  /** Nothing follows: closed once everything has arrived, and the other side has had the time that it holds back what it shows. */
+  finish(): void;
+}
+
+export interface SrtHandlers {
+  /** In order; gaps were told by `lost`. */
+  data(payload: Buffer): void;
+  lost(packets: number): void;
+  /** Once. `clean`: the other side said so; else nothing was heard of it for five seconds, or the listener was closed. */
+  ended(clean: boolean): void;
+}
+
+export interface ConnectionParts {
+  address: string;
+  /** Socket id of the other side. */
+  peer: number;
+  /** Of the first packet, in both directions. */
+  sequence: number;
+  window: number;
+  latencyMs: number;
+  marksResent: boolean;
+  keys: SrtKeys | undefined;
+  /** Milliseconds, monotonic. */
+  now: () => number;
+  transmit(bytes: Buffer): void;
+  /** It is over, whoever ended it. */
+  onClose(): void;
+}
+
+export interface OpenConnection extends SrtConnection {
+  attach(handlers: SrtHandlers): void;
+  handle(packet: DataPacket | ControlPacket): void;
+  tick(): void;
+  /** Like `close`, and `ended` is called. */
+  shutDown(): void;
+}
+
+const SILENT_MS = 5_000;
+const KEEP_ALIVE_MS = 1_000;
+/** Of an acknowledgement that was not acknowledged. */
+const REPEAT_ACK_MS = 100;
+const MOST_ACKS = 64;
+/** Some milliseconds more for what is done at ticks. */
+const TICKS = 20;
+/** What a full acknowledgement holds (3.2.4). */
+const ACK_WORDS = 7;
+
+/** What is not acknowledged in this time is not wanted any more. */
+const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
+
+export function createConnection({ address, peer, sequence, window, latencyMs, marksResent, keys, now, transmit, onClose }: ConnectionParts): OpenConnection {
+  const began = now();
+  let handlers: SrtHandlers | undefined;
+  let over = false;
+  let heard = began;
+  let said = began;
+  let roundTrip = 100;
+  let variance = 50;
+  let ackNumber = 0;
+  let acked = sequence;
+  let ackedAt = 0;
+  let confirmed = true;
+  let finishing: number | undefined;
+  const acks = new Map<number, number>();
+  let rate = { at: began, packets: 0, octets: 0, perSecond: 0, octetsPerSecond: 0 };
+
+  const stamp = (at = now()) => Math.floor((at - began) * 1000) % 2 ** 32;
+
+  function control(type: number, rest: Partial<ControlPacket> = {}) {
+    said = now();
+    transmit(writeControl({ ...rest, type, timestamp: stamp(said), to: peer }));
+  }
+
+  const receiver = createReceiver({
+    first: sequence,
+    latencyMs,
+    // Who has hung up while several came at once gets none of the others.
+    deliver: (payload) => over || handlers?.data(payload),
+    lost: (packets) => over || handlers?.lost(packets),
+    ask: (ranges) => control(CONTROL.nak, { body: writeLosses(ranges) }),
+  });
+  const sender = createSender({
+    first: sequence,
+    window,
+    keepMs: keptFor(latencyMs),
+    transmit({ sequence, message, sentAt, payload, resent }) {
+      const sealed = keys === undefined ? payload : keys.crypt(keys.name, sequence, payload);
+      if (sealed === undefined) return;
+      said = now();
+      transmit(writeData({ sequence, key: keys?.name ?? "none", resent: resent && marksResent, message, timestamp: stamp(sentAt), to: peer, payload: sealed }));
+    },
+    dropped([first, last], message) {
+      const body = Buffer.alloc(8);
+      body.writeUInt32BE(first, 0);
+      body.writeUInt32BE(last, 4);
+      control(CONTROL.dropRequest, { info: message, body });
+    },
+  });
+
+  function end(clean: boolean | undefined) {
+    if (over) return;
+    if (clean !== undefined) receiver.flush();
+    if (over) return;
+    over = true;
+    onClose();
+    if (clean !== undefined) handlers?.ended(clean);
+  }
+
+  function isFinished(at: number): boolean {
+    if (finishing === undefined) return false;
+    const since = at - finishing;
+    return since >= latencyMs + roundTrip + 2 * TICKS && (sender.waiting() === 0 || since >= keptFor(latencyMs));
+  }
+
+  function leave(told: false | undefined) {
+    if (over) return;
+    control(CONTROL.shutdown, { body: Buffer.alloc(4) });
+    end(told);
+  }
+
+  function takeData({ key, sequence, payload }: DataPacket, at: number) {
+    if (keys === undefined && key !== "none") return;
+    // Whoever is to encrypt and does not is not who holds the passphrase.
+    const plain = keys === undefined ? payload : key === "none" ? undefined : keys.crypt(key, sequence, payload);
+    if (plain !== undefined) receiver.take(sequence, plain, at);
+  }
+
+  function acknowledge(at: number) {
+    const expected = receiver.expected();
+    if (expected === acked && (confirmed || at - ackedAt < REPEAT_ACK_MS)) return;
+    measure(at);
+    acked = expected;
+    ackedAt = at;
+    confirmed = false;
+    ackNumber = (ackNumber + 1) % 2 ** 31;
+    acks.set(ackNumber, at);
+    if (acks.size > MOST_ACKS) acks.delete(acks.keys().next().value!);
+    const body = Buffer.alloc(ACK_WORDS * 4);
+    const words = [expected, roundTrip * 1000, variance * 1000, receiver.room(), rate.perSecond, rate.perSecond, rate.octetsPerSecond];
+    for (const [i, word] of words.entries()) body.writeUInt32BE(Math.min(2 ** 31 - 1, Math.round(word)), i * 4);
+    control(CONTROL.ack, { info: ackNumber, body });
+  }
+
+  function measure(at: number) {
+    const seconds = (at - rate.at) / 1000;
+    if (seconds < 1) return;
+    const { packets, octets } = receiver.came();
+    rate = { at, packets, octets, perSecond: (packets - rate.packets) / seconds, octetsPerSecond: (octets - rate.octets) / seconds };
+  }
+
+  function confirm(number: number, at: number) {
+    const sentAt = acks.get(number);
+    if (sentAt === undefined) return;
+    acks.delete(number);
+    if (number === ackNumber) confirmed = true;
+    const sample = Math.max(0.01, at - sentAt);
+    variance = (variance * 3 + Math.abs(sample - roundTrip)) / 4;
+    roundTrip = (roundTrip * 7 + sample) / 8;
+  }
+
+  function takeAck({ info, body }: ControlPacket) {
+    if (body.length < 4) return;
+    sender.acknowledged(body.readUInt32BE(0) & 0x7fff_ffff);
+    // Light ones, which hold the number of the packet alone, are not answered (3.2.4).
+    if (body.length < 16) return;
+    const theirs = body.readUInt32BE(4) / 1000;
+    if (theirs > 0 && theirs < 60_000) [roundTrip, variance] = [theirs, body.readUInt32BE(8) / 1000];
+    control(CONTROL.ackAck, { info });
+  }
+
+  /** New keys while it runs (section 6): what was sent with the old ones is still on its way, and they stay. */
+  function takeKeys(message: Buffer) {
+    if (keys?.refresh(message) === true) control(CONTROL.user, { subtype: EXTENSION.keyResponse, body: message });
+  }
+
+  function takeControl(packet: ControlPacket, at: number) {
+    switch (packet.type) {
+      case CONTROL.ack:
+        return takeAck(packet);
+      case CONTROL.nak:
+        return sender.missing(readLosses(packet.body), at, roundTrip);
+      case CONTROL.ackAck:
+        return confirm(packet.info, at);
+      case CONTROL.dropRequest:
+        if (packet.body.length >= 8) receiver.giveUp([packet.body.readUInt32BE(0) & 0x7fff_ffff, packet.body.readUInt32BE(4) & 0x7fff_ffff]);
+        return;
+      case CONTROL.user:
+        if (packet.subtype === EXTENSION.keyRequest) takeKeys(packet.body);
+        return;
+      case CONTROL.shutdown:
+        return end(true);
+    }
+  }
+
+  return {
+    address,
+    attach: (given) => void (handlers = given),
+    handle(packet) {
+      if (over) return;
+      const at = now();
+      heard = at;
+      if (packet.kind === "data") takeData(packet, at);
+      else takeControl(packet, at);
+    },
+    tick() {
+      const at = now();
+      if (at - heard >= SILENT_MS) return end(false);
+      receiver.tick(at, roundTrip + 4 * variance);
+      if (over) return;
+      acknowledge(at);
+      sender.tick(at);
+      if (isFinished(at)) return leave(undefined);
+      if (at - said >= KEEP_ALIVE_MS) control(CONTROL.keepAlive);
+    },
+    send(payload) {
+      if (!over && finishing === undefined) sender.send(payload, now());
+    },
+    waiting: () => sender.waiting(),
+    close: () => leave(undefined),
+    finish: () => void (finishing ??= now()),
+    shutDown: () => leave(false),
+  };
+}

@@ -1,0 +1,90 @@
+import { createCipheriv, createDecipheriv, pbkdf2, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
+import type { SrtKeyName } from "./packets.ts";
+
+/**
+ * Encryption of the payload with AES in counter mode, by keys that come wrapped with one derived of the passphrase
+ * (draft-sharabayko-srt-01, section 6, and 3.2.2 for the message that carries them).
+ */
+export interface SrtKeys {
+  /** Octets of a key: 16, 24, 32. */
+  size: number;
+  /** The key that was announced first: what is sent by us uses the same. */
+  name: "even" | "odd";
+  /** In place; the same does both. Undefined where there is no such key. */
+  crypt(key: SrtKeyName, sequence: number, payload: Buffer): Buffer | undefined;
+  /** Takes new keys from a later message, wrapped as the first were. False: it is none, or another passphrase's. */
+  refresh(message: Buffer): boolean;
+}
+
+interface KeyMessage {
+  names: ("even" | "odd")[];
+  salt: Buffer;
+  size: number;
+  wrapped: Buffer;
+}
+
+const derive = promisify(pbkdf2);
+const ITERATIONS = 2048;
+/** Version 1, packet type 2 (keys), and the letters HAI as a maker's mark. */
+const BEGINNING = Buffer.from([0x12, 0x20, 0x29]);
+const AES_CTR = 2;
+const FOR_SRT = 2;
+const WRAP_CHECK = Buffer.alloc(8, 0xa6);
+const SIZES = [16, 24, 32];
+const NAMES: readonly (readonly ("even" | "odd")[])[] = [[], ["even"], ["odd"], ["even", "odd"]];
+
+function readKeyMessage(message: Buffer): KeyMessage | undefined {
+  if (message.length < 32 || !timingSafeEqual(message.subarray(0, 3), BEGINNING)) return undefined;
+  const names = [...NAMES[message[3]! & 3]!];
+  const [saltSize, size] = [message[14]! * 4, message[15]! * 4];
+  if (names.length === 0 || message[8] !== AES_CTR || message[9] !== 0 || message[10] !== FOR_SRT || saltSize !== 16 || !SIZES.includes(size)) return undefined;
+  if (message.length !== 32 + 8 + names.length * size) return undefined;
+  return { names, salt: Buffer.from(message.subarray(16, 32)), size, wrapped: message.subarray(32) };
+}
+
+/** RFC 3394. Undefined where the passphrase is another. */
+function unwrap({ size, wrapped }: KeyMessage, kek: Buffer): Buffer | undefined {
+  const decipher = createDecipheriv(`id-aes${size * 8}-wrap`, kek, WRAP_CHECK);
+  try {
+    return Buffer.concat([decipher.update(wrapped), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of the message in a handshake. "malformed": what it asks for is not handled here; "passphrase": it is another one's. */
+export async function openKeys(message: Buffer, passphrase: string): Promise<SrtKeys | "malformed" | "passphrase"> {
+  const first = readKeyMessage(message);
+  if (first === undefined) return "malformed";
+  const { salt, size } = first;
+  const keys = new Map<SrtKeyName, Buffer>();
+  // Only the last eight octets of the salt are used for this.
+  const kek = await derive(passphrase, salt.subarray(8), ITERATIONS, size, "sha1");
+
+  function take(given: KeyMessage): boolean {
+    const plain = unwrap(given, kek);
+    if (plain === undefined) return false;
+    for (const [i, name] of given.names.entries()) keys.set(name, plain.subarray(i * size, (i + 1) * size));
+    return true;
+  }
+
+  if (!take(first)) return "passphrase";
+  const iv = Buffer.alloc(16);
+  return {
+    size,
+    name: first.names[0]!,
+    crypt(name, sequence, payload) {
+      const key = keys.get(name);
+      if (key === undefined) return undefined;
+      salt.copy(iv, 0, 0, 14);
+      iv.writeUInt32BE((iv.readUInt32BE(10) ^ sequence) >>> 0, 10);
+      iv.writeUInt16BE(0, 14);
+      return createCipheriv(`aes-${size * 8}-ctr`, key, iv).update(payload);
+    },
+    refresh(message) {
+      const next = readKeyMessage(message);
+      return next !== undefined && next.size === size && next.salt.equals(salt) && take(next);
+    },
+  };
+}

@@ -1,0 +1,218 @@
+import { createHmac, randomBytes, randomInt } from "node:crypto";
+import { createSocket, type RemoteInfo } from "node:dgram";
+import { createConnection, type OpenConnection, type SrtConnection, type SrtHandlers } from "./connection.ts";
+import { FLAG, HANDSHAKE_TYPE, type Handshake, readHandshake, SRT_MAGIC, writeHandshake } from "./handshake.ts";
+import { openKeys, type SrtKeys } from "./keys.ts";
+import { agree, answerTo, readWanted, type Wanted } from "./negotiation.ts";
+import { CONTROL, LARGEST, readPacket, writeControl } from "./packets.ts";
+import { WINDOW } from "./receiver.ts";
+import { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
+
+/** Who wants in. */
+export interface SrtRequest {
+  streamId: string;
+  /** IP address. */
+  address: string;
+}
+
+export interface SrtDoor {
+  /** What the connection has to be encrypted with; "": it has to be in the clear. */
+  passphrase: string;
+  /** Called when the passphrase was right. Whoever is let in is given what it sends; the end of a refusal is that the caller is told why. */
+  enter(): Promise<SrtRejection | ((connection: SrtConnection) => SrtHandlers)>;
+}
+
+export interface SrtListenerOptions {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Who is behind a stream id. */
+  door(request: SrtRequest): Promise<SrtRejection | SrtDoor>;
+  /** Connections at once. */
+  most: number;
+  /** Milliseconds for what was lost to be sent again, unless the caller wants more. Default 120, as libsrt has it. */
+  latencyMs?: number;
+  /** What nobody expected; the caller is told `serverError`. */
+  onError(err: unknown): void;
+}
+
+export interface SrtListener {
+  port: number;
+  connections(): number;
+  /** Tells everybody that it is over. */
+  close(): Promise<void>;
+}
+
+const TICK_MS = 10;
+/** Handshakes whose directory is being asked: each costs a derivation of keys. */
+const MOST_PENDING = 100;
+const COOKIE_MS = 60_000;
+/** Conclusions of connections that are over may still be on their way: so long, and of so many, they do not begin another one. */
+const LATE_MS = 10_000;
+const MOST_LATE = 1000;
+/** A process that stood still for this long reads what has come first, before it holds anybody for gone. */
+const STOOD_STILL_MS = 500;
+const SOCKET_BUFFER = 4 * 1024 * 1024;
+
+/**
+ * Callers of SRT (draft-sharabayko-srt-01) at one UDP port, in live mode, handshake version 5. What is known of a caller before its cookie came back
+ * is nothing, so that forged addresses cost nothing.
+ */
+export async function listenSrt({ host, port, door, most, latencyMs = 120, onError }: SrtListenerOptions): Promise<SrtListener> {
+  const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
+  const secret = randomBytes(16);
+  /** By our socket id; and by who they are, for conclusions that come twice. */
+  const open = new Map<number, { connection: OpenConnection; from: string; answer: Buffer; caller: string }>();
+  const callers = new Map<string, number>();
+  const pending = new Set<string>();
+  const gone = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+  let ticked = 0;
+  let sending = 0;
+  let onSent = () => {};
+  let closed = false;
+
+  const placeOf = ({ address, port }: RemoteInfo) => `${address} ${port}`;
+  const send = (bytes: Buffer, to: RemoteInfo) => {
+    if (closed) return;
+    sending++;
+    udp.send(bytes, to.port, to.address, () => {
+      if (--sending === 0) onSent();
+    });
+  };
+  const cookieOf = (from: RemoteInfo, minute: number) => createHmac("sha256", secret).update(`${placeOf(from)} ${minute}`).digest().readUInt32BE(0);
+
+  /** `socket`: the caller's. */
+  function reply(handshake: Handshake, to: RemoteInfo, socket = handshake.socket): Buffer {
+    const bytes = writeControl({ type: CONTROL.handshake, timestamp: 0, to: socket, body: writeHandshake(handshake) });
+    send(bytes, to);
+    return bytes;
+  }
+
+  function refuse(handshake: Handshake, from: RemoteInfo, why: SrtRejection) {
+    reply({ ...handshake, type: SRT_REJECTION[why], extensionField: 0, encryption: 0, extensions: [] }, from);
+  }
+
+  function onHandshake(handshake: Handshake, from: RemoteInfo) {
+    const minute = Math.floor(Date.now() / COOKIE_MS);
+    if (handshake.type === HANDSHAKE_TYPE.induction) return void reply({ ...handshake, version: 5, encryption: 0, extensionField: SRT_MAGIC, cookie: cookieOf(from, minute), extensions: [] }, from);
+    if (handshake.type !== HANDSHAKE_TYPE.conclusion) return;
+    if (handshake.cookie !== cookieOf(from, minute) && handshake.cookie !== cookieOf(from, minute - 1)) return;
+    const caller = `${placeOf(from)} ${handshake.socket}`;
+    const before = open.get(callers.get(caller) ?? -1);
+    // Our answer was lost.
+    if (before !== undefined) return send(before.answer, from);
+    if (pending.has(caller) || performance.now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
+    if (pending.size >= MOST_PENDING) return refuse(handshake, from, "backlog");
+    if (open.size >= most) return refuse(handshake, from, "resource");
+    pending.add(caller);
+    void conclude(handshake, from, caller).catch((err: unknown) => {
+      onError(err);
+      refuse(handshake, from, "serverError");
+    }).finally(() => pending.delete(caller));
+  }
+
+  async function conclude(handshake: Handshake, from: RemoteInfo, caller: string) {
+    const wanted = readWanted(handshake);
+    if (typeof wanted === "string") return refuse(handshake, from, wanted);
+    // Views of a datagram: what is kept of it is kept as a copy.
+    const asked: Wanted = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
+    const found = await door({ streamId: asked.streamId, address: from.address });
+    if (typeof found === "string") return refuse(handshake, from, found);
+    const keys = await keysOf(asked, found.passphrase);
+    if (typeof keys === "string") return refuse(handshake, from, keys);
+    if (closed || open.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
+    const begin = await found.enter();
+    if (typeof begin === "string") return refuse(handshake, from, begin);
+    letIn(handshake, from, caller, asked, keys, begin);
+  }
+
+  function letIn(handshake: Handshake, from: RemoteInfo, caller: string, asked: Wanted, keys: SrtKeys | undefined, begin: (connection: SrtConnection) => SrtHandlers) {
+    let id = 0;
+    do id = randomInt(1, 2 ** 30);
+    while (open.has(id));
+    const latency = agree(asked.abilities, latencyMs);
+    const connection = createConnection({
+      address: from.address, peer: handshake.socket, sequence: handshake.sequence, window: Math.max(32, Math.min(WINDOW, handshake.window)),
+      latencyMs: Math.max(latency.receiver, latency.sender), marksResent: (asked.abilities.flags & FLAG.marksResent) !== 0, keys,
+      now: () => performance.now(),
+      transmit: (bytes) => send(bytes, from),
+      onClose() {
+        open.delete(id);
+        callers.delete(caller);
+        gone.set(caller, performance.now());
+        if (gone.size > MOST_LATE) gone.delete(gone.keys().next().value!);
+        if (open.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      },
+    });
+    const { field, extensions } = answerTo(asked, latency);
+    const answer = reply({ ...handshake, encryption: keys === undefined ? 0 : keys.size / 8, extensionField: field, mtu: Math.min(handshake.mtu, LARGEST), window: WINDOW, socket: id, extensions }, from, handshake.socket);
+    open.set(id, { connection, from: placeOf(from), answer, caller });
+    callers.set(caller, id);
+    if (timer === undefined) {
+      ticked = performance.now();
+      timer = setInterval(tick, TICK_MS);
+    }
+    connection.attach(begin(connection));
+    if (closed) connection.shutDown();
+  }
+
+  function tick() {
+    const at = performance.now();
+    const stoodStill = at - ticked > STOOD_STILL_MS;
+    ticked = at;
+    if (stoodStill) return;
+    for (const { connection } of open.values()) connection.tick();
+  }
+
+  udp.on("message", (bytes, from) => {
+    const packet = readPacket(bytes);
+    if (packet === undefined || closed) return;
+    const known = open.get(packet.to);
+    if (known !== undefined) {
+      if (known.from === placeOf(from)) known.connection.handle(packet);
+      return;
+    }
+    if (packet.kind !== "control" || packet.to !== 0) return;
+    const handshake = readHandshake(packet);
+    if (handshake !== undefined) onHandshake(handshake, from);
+  });
+  await new Promise<void>((resolve, reject) => {
+    udp.once("error", reject);
+    udp.bind(port, host, () => {
+      udp.off("error", reject).on("error", onError);
+      resolve();
+    });
+  });
+  for (const grow of ["setRecvBufferSize", "setSendBufferSize"] as const) {
+    try {
+      udp[grow](SOCKET_BUFFER);
+    } catch {
+      // The system allows less, and has given what it allows.
+    }
+  }
+
+  return {
+    port: udp.address().port,
+    connections: () => open.size,
+    async close() {
+      if (closed) return;
+      for (const { connection } of open.values()) connection.shutDown();
+      closed = true;
+      // A socket that is closed sends nothing of what it was given before.
+      if (sending > 0) await new Promise<void>((resolve) => (onSent = resolve));
+      await new Promise<void>((resolve) => udp.close(() => resolve()));
+    },
+  };
+}
+
+/** A caller without the passphrase is told so, and so is one that does not encrypt. */
+async function keysOf({ keys: message }: Wanted, passphrase: string): Promise<SrtKeys | undefined | SrtRejection> {
+  if ((message === undefined) !== (passphrase === "")) return "unsecured";
+  if (message === undefined) return undefined;
+  const keys = await openKeys(message, passphrase);
+  if (keys === "malformed") return "unsecured";
+  return keys === "passphrase" ? "badSecret" : keys;
+}

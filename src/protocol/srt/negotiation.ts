@@ -1,0 +1,48 @@
+import { EXTENSION, EXTENSION_FIELD, FLAG, type Handshake, readAbilities, readText, type SrtAbilities, type SrtExtension, writeAbilities } from "./handshake.ts";
+import type { SrtRejection } from "./rejections.ts";
+
+/** What a caller asks for in its conclusion. */
+export interface Wanted {
+  streamId: string;
+  abilities: SrtAbilities;
+  /** The message with its keys; undefined: it does not encrypt. */
+  keys: Buffer | undefined;
+}
+
+/** 1.5.0: the oldest whose refusals have reasons for people in them. */
+const OUR_VERSION = 0x01_05_00;
+/** The first whose handshakes are of version 5. */
+const OLDEST = 0x01_03_00;
+const LONGEST_STREAM_ID = 512;
+const MOST_DELAY_MS = 10_000;
+
+/** Callers of version 4, files, groups and packet filters are refused: none of them belongs to a live broadcast of one sender. */
+export function readWanted({ version, extensions }: Handshake): Wanted | SrtRejection {
+  const find = (type: number): SrtExtension | undefined => extensions.find((extension) => extension.type === type);
+  const request = find(EXTENSION.request);
+  const abilities = request && readAbilities(request.body);
+  if (version !== 5 || abilities === undefined || abilities.version < OLDEST) return "version";
+  if ((abilities.flags & FLAG.stream) !== 0) return "messageApi";
+  const congestion = find(EXTENSION.congestion);
+  if (congestion !== undefined && readText(congestion.body) !== "live") return "congestion";
+  if (find(EXTENSION.filter) !== undefined) return "filter";
+  if (find(EXTENSION.group) !== undefined) return "group";
+  const streamId = find(EXTENSION.streamId);
+  if (streamId !== undefined && streamId.body.length > LONGEST_STREAM_ID) return "badRequest";
+  return { streamId: streamId === undefined ? "" : readText(streamId.body), abilities, keys: find(EXTENSION.keyRequest)?.body };
+}
+
+/** The longer of what each of the two sides wants (section 4.4), in one direction and the other. */
+export function agree(asked: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
+  const within = (theirs: number) => Math.min(MOST_DELAY_MS, Math.max(latencyMs, theirs));
+  return { receiver: within(asked.senderDelay), sender: within(asked.receiverDelay) };
+}
+
+/** The extensions of the answer to a conclusion. */
+export function answerTo({ abilities, keys }: Wanted, latency: { receiver: number; sender: number }): { field: number; extensions: SrtExtension[] } {
+  const flags = FLAG.sendsInTime | FLAG.receivesInTime | FLAG.encrypts | FLAG.dropsLate | FLAG.repeatsLosses | (abilities.flags & FLAG.marksResent);
+  const response = { type: EXTENSION.response, body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }) };
+  if (keys === undefined) return { field: EXTENSION_FIELD.handshake, extensions: [response] };
+  // That they were understood is said by repeating them.
+  return { field: EXTENSION_FIELD.handshake | EXTENSION_FIELD.key, extensions: [response, { type: EXTENSION.keyResponse, body: keys }] };
+}

@@ -1,0 +1,129 @@
+import { HEADER, type LossRange } from "./packets.ts";
+import { distance, nextSequence, plusSequence } from "./sequence.ts";
+
+/** What comes, in the order in which it was sent: what is missing is asked for again, and given up when the latency that was agreed on is over. */
+export interface Receiver {
+  take(sequence: number, payload: Buffer, now: number): void;
+  /** Now and then; `roundTrip` in milliseconds. */
+  tick(now: number, roundTrip: number): void;
+  /** The sender will not send these (again). */
+  giveUp(range: LossRange): void;
+  /** What is there goes out, whatever is missing before it. */
+  flush(): void;
+  /** The first that has not come: what is acknowledged. */
+  expected(): number;
+  /** Packets that there is room for. */
+  room(): number;
+  /** Octets and packets that came, the resent ones too. */
+  came(): { packets: number; octets: number };
+}
+
+export interface ReceiverParts {
+  first: number;
+  latencyMs: number;
+  deliver(payload: Buffer): void;
+  /** Packets that were given up. */
+  lost(packets: number): void;
+  ask(ranges: LossRange[]): void;
+}
+
+/** Packets that are held, waiting for others before them: at the largest size 12 MiB. */
+export const WINDOW = 8192;
+/** Fewest milliseconds between two questions for the same. */
+const ASK_MS = 20;
+
+export function createReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverParts): Receiver {
+  const held = new Map<number, { payload: Buffer; at: number }>();
+  let expected = first;
+  /** Behind the last that came. */
+  let end = first;
+  let asked = 0;
+  let packets = 0;
+  let octets = 0;
+
+  function drain() {
+    for (let next = held.get(expected); next !== undefined; next = held.get(expected)) {
+      held.delete(expected);
+      expected = nextSequence(expected);
+      deliver(next.payload);
+    }
+  }
+
+  function skipTo(sequence: number) {
+    const missing = distance(expected, sequence);
+    if (missing <= 0) return;
+    expected = sequence;
+    lost(missing);
+    drain();
+  }
+
+  /** What is missing in front of something that is there. */
+  function gaps(): LossRange[] {
+    const ranges: LossRange[] = [];
+    for (let at = expected; at !== end; ) {
+      if (held.has(at)) {
+        at = nextSequence(at);
+        continue;
+      }
+      const from = at;
+      while (at !== end && !held.has(at)) at = nextSequence(at);
+      ranges.push([from, plusSequence(at, -1)]);
+    }
+    return ranges;
+  }
+
+  function firstHeld(): { sequence: number; at: number } | undefined {
+    for (let at = expected; at !== end; at = nextSequence(at)) {
+      const found = held.get(at);
+      if (found !== undefined) return { sequence: at, at: found.at };
+    }
+    return undefined;
+  }
+
+  function flush() {
+    for (let next = firstHeld(); next !== undefined; next = firstHeld()) skipTo(next.sequence);
+  }
+
+  return {
+    take(sequence, payload, now) {
+      packets++;
+      octets += payload.length + HEADER;
+      const ahead = distance(expected, sequence);
+      if (ahead < 0 || held.has(sequence)) return;
+      // Further on than can be held: the sender has given up what is in between long ago.
+      if (ahead >= WINDOW) {
+        flush();
+        skipTo(sequence);
+        end = sequence;
+      }
+      if (sequence === expected) {
+        expected = nextSequence(expected);
+        if (distance(end, expected) > 0) end = expected;
+        deliver(payload);
+        drain();
+        return;
+      }
+      held.set(sequence, { payload, at: now });
+      const before = end;
+      if (distance(end, sequence) < 0) return;
+      end = nextSequence(sequence);
+      if (distance(before, sequence) > 0) ask([[before, plusSequence(sequence, -1)]]);
+    },
+    tick(now, roundTrip) {
+      if (held.size === 0) return;
+      for (let next = firstHeld(); next !== undefined && now - next.at >= latencyMs; next = firstHeld()) skipTo(next.sequence);
+      if (held.size === 0 || now - asked < Math.max(ASK_MS, roundTrip)) return;
+      asked = now;
+      ask(gaps());
+    },
+    giveUp([from, to]) {
+      // Only what is missing at the front: further on it will be missed when its time has come.
+      if (distance(expected, from) > 0 || distance(expected, to) < 0 || distance(to, end) <= 0) return;
+      skipTo(nextSequence(to));
+    },
+    flush,
+    expected: () => expected,
+    room: () => WINDOW - held.size,
+    came: () => ({ packets, octets }),
+  };
+}

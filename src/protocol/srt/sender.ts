@@ -1,0 +1,105 @@
+import type { LossRange } from "./packets.ts";
+import { distance, nextMessage, nextSequence, plusSequence } from "./sequence.ts";
+
+/** What is sent, kept until it has arrived or is too late, and sent again when it is asked for. */
+export interface Sender {
+  /** At most 1,456 octets, for a datagram of 1,500. */
+  send(payload: Buffer, now: number): void;
+  tick(now: number): void;
+  acknowledged(sequence: number): void;
+  /** Asked for again. */
+  missing(ranges: readonly LossRange[], now: number, roundTrip: number): void;
+  /** Octets that were not acknowledged, sent or not. */
+  waiting(): number;
+}
+
+export interface SenderParts {
+  first: number;
+  /** Packets that may be under way: the receiver's window. */
+  window: number;
+  /** After this nobody wants it any more. */
+  keepMs: number;
+  transmit(packet: { sequence: number; message: number; sentAt: number; payload: Buffer; resent: boolean }): void;
+  /** What was asked for is not there any more. */
+  dropped(range: LossRange, message: number): void;
+}
+
+interface Sent {
+  message: number;
+  payload: Buffer;
+  at: number;
+  /** When it was last sent. */
+  last: number;
+}
+
+/** New packets in ten milliseconds: 67 Mbit/s, so that what is sent at the beginning does not overrun the receiver's socket. */
+const BURST = 64;
+/** Packets that are looked at for one NAK: what else is missing is asked for by the next. */
+const MOST_LOOKED = 512;
+
+export function createSender({ first, window, keepMs, transmit, dropped }: SenderParts): Sender {
+  const sent = new Map<number, Sent>();
+  const queue: Buffer[] = [];
+  let next = first;
+  let oldest = first;
+  let message = 1;
+  let waiting = 0;
+  let credit = BURST;
+
+  function push(now: number) {
+    while (queue.length > 0 && credit > 0 && sent.size < window) {
+      const payload = queue.shift()!;
+      credit--;
+      const packet: Sent = { message, payload, at: now, last: now };
+      const sequence = next;
+      sent.set(sequence, packet);
+      next = nextSequence(next);
+      message = nextMessage(message);
+      transmit({ sequence, message: packet.message, sentAt: now, payload, resent: false });
+    }
+  }
+
+  function forget(sequence: number) {
+    for (; distance(oldest, sequence) > 0; oldest = nextSequence(oldest)) {
+      const packet = sent.get(oldest);
+      if (packet === undefined) continue;
+      waiting -= packet.payload.length;
+      sent.delete(oldest);
+    }
+  }
+
+  return {
+    send(payload, now) {
+      waiting += payload.length;
+      queue.push(payload);
+      push(now);
+    },
+    tick(now) {
+      credit = BURST;
+      let late = oldest;
+      while (late !== next && now - (sent.get(late)?.at ?? 0) > keepMs) late = nextSequence(late);
+      forget(late);
+      push(now);
+    },
+    acknowledged(sequence) {
+      // Beyond what was sent: not of this connection.
+      if (distance(sequence, next) >= 0) forget(sequence);
+    },
+    missing(ranges, now, roundTrip) {
+      let looked = 0;
+      for (const [from, to] of ranges) {
+        const [begin, end] = [distance(oldest, from) < 0 ? oldest : from, distance(to, next) > 0 ? to : plusSequence(next, -1)];
+        if (distance(from, oldest) > 0 && distance(from, to) >= 0) dropped([from, distance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
+        for (let at = begin; distance(at, end) >= 0 && looked < MOST_LOOKED; at = nextSequence(at)) {
+          looked++;
+          const packet = sent.get(at);
+          // It may be on its way already.
+          if (packet === undefined || now - packet.last < roundTrip / 2) continue;
+          packet.last = now;
+          transmit({ sequence: at, message: packet.message, sentAt: packet.at, payload: packet.payload, resent: true });
+        }
+      }
+    },
+    waiting: () => waiting,
+  };
+}

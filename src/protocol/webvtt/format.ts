@@ -1,0 +1,13 @@
+import { formatTime } from "./timing.ts";
+import type { Captions } from "./types.ts";
+
+/** WebVTT 4.1. What was read is written so that it is read again as it was. */
+export function formatVtt({ cues, styles, regions }: Captions): string {
+  const blocks = [
+    "WEBVTT",
+    ...styles.map((css) => `STYLE\n${css}`),
+    ...regions.map((settings) => `REGION\n${settings.replaceAll(" ", "\n")}`),
+    ...cues.map(({ id, start, end, settings, text }) => `${id === undefined ? "" : `${id}\n`}${formatTime(start)} --> ${formatTime(end)}${settings === undefined ? "" : ` ${settings}`}\n${text}`),
+  ];
+  return `${blocks.join("\n\n")}\n`;
+}

@@ -1,0 +1,30 @@
+/** Lines of a text one after the other: a list of all of them would be many times as large as a text of nothing but line ends. */
+export interface Lines {
+  /** The line after the last one taken; undefined at the end. */
+  peek(): string | undefined;
+  take(): string | undefined;
+  /** Of the line that was taken last, from 1. */
+  number(): number;
+}
+
+/** CRLF, CR and LF end lines (WebVTT 4.1). */
+export function createLines(text: string): Lines {
+  const whole = text.replaceAll(/\r\n?/g, "\n");
+  let at = 0;
+  let count = 0;
+  const end = () => {
+    const found = whole.indexOf("\n", at);
+    return found < 0 ? whole.length : found;
+  };
+  return {
+    peek: () => (at > whole.length ? undefined : whole.slice(at, end())),
+    take() {
+      if (at > whole.length) return undefined;
+      const line = whole.slice(at, end());
+      at += line.length + 1;
+      count++;
+      return line;
+    },
+    number: () => count,
+  };
+}

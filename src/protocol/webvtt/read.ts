@@ -1,0 +1,23 @@
+import { parseSrt } from "./srt.ts";
+import type { CaptionsReading } from "./types.ts";
+import { isVtt, parseVtt } from "./vtt.ts";
+
+/** Captions of a file, WebVTT or SubRip; what it is is seen by its content. */
+export function readCaptions(bytes: Uint8Array): CaptionsReading {
+  const text = decode(bytes);
+  if (text === undefined) return { ok: false, why: "it is not in UTF-8" };
+  if (text.trim() === "") return { ok: false, why: "it is empty" };
+  const reading = isVtt(text) ? parseVtt(text) : parseSrt(text);
+  if (!reading.ok || reading.captions.cues.length > 0 || reading.skipped === undefined) return reading;
+  return { ok: false, why: `none of its cues can be read (line ${reading.skipped.line})` };
+}
+
+/** UTF-8 with or without a byte order mark, or UTF-16 with one: editors on Windows save that as "Unicode". A NUL is replaced as WebVTT 6.1 says. */
+function decode(bytes: Uint8Array): string | undefined {
+  const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes).replaceAll("\0", "\ufffd");
+  } catch {
+    return undefined;
+  }
+}

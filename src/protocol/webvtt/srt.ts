@@ -1,0 +1,42 @@
+import { normaliseCueText } from "./cue-text.ts";
+import { createLines } from "./lines.ts";
+import { parseTiming } from "./timing.ts";
+import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
+
+/** Overrides that SubRip files take from another format: {\an8} puts a caption to the top, the rest is colours and fonts. */
+const OVERRIDES = /\{\\[^{}\n]{0,200}\}/g;
+const AT_TOP = /\{\\an[789]\}/;
+/** An arrow in the midst of a caption is text. */
+const BEGINS_CUE = /^\s*[\d:.,]{1,30}\s*-->/;
+
+/** SubRip: a number, `00:00:01,000 --> 00:00:04,000`, lines of text, an empty line. It has no standard; numbers and empty lines are missing in the field. */
+export function parseSrt(text: string): CaptionsReading {
+  const lines = createLines(text);
+  const cues: Cue[] = [];
+  let skipped: { count: number; line: number } | undefined;
+
+  for (let line = lines.take(); line !== undefined; line = lines.take()) {
+    if (!BEGINS_CUE.test(line)) continue;
+    const timing = parseTiming(line);
+    const began = lines.number();
+    const body: string[] = [];
+    let size = 0;
+    for (let next = lines.peek(); next !== undefined && next.trim() !== "" && !BEGINS_CUE.test(next); next = lines.peek()) {
+      lines.take();
+      if (size <= MAX_CUE_TEXT) body.push(next);
+      size += next.length + 1;
+    }
+    // No empty line before the next cue: its number is not ours.
+    if (BEGINS_CUE.test(lines.peek() ?? "") && /^\s*\d{1,9}\s*$/.test(body.at(-1) ?? "")) body.pop();
+    const raw = body.join("\n");
+    const normal = size > MAX_CUE_TEXT ? undefined : normaliseCueText(raw.replaceAll(OVERRIDES, ""));
+    if (timing === undefined || normal === undefined) {
+      skipped = { count: (skipped?.count ?? 0) + 1, line: skipped?.line ?? began };
+      continue;
+    }
+    if (normal !== "" && cues.push({ start: timing.start, end: timing.end, ...(AT_TOP.test(raw) && { settings: "line:0" }), text: normal }) > MAX_CUES) return { ok: false, why: `it has more than ${MAX_CUES} cues` };
+  }
+  if (cues.length === 0) return { ok: false, why: skipped === undefined ? "it is neither WebVTT, which begins with WEBVTT, nor SubRip" : `none of its cues has times that can be read (line ${skipped.line})` };
+  cues.sort((a, b) => a.start - b.start);
+  return { ok: true, captions: { cues, styles: [], regions: [] }, skipped };
+}

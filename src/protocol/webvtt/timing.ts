@@ -1,0 +1,38 @@
+/** Longer lines are no timings: there is room for every setting there is. */
+const MAX_LINE = 1000;
+const TIME = /^\s*(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})(?!\d)/;
+
+export interface Timing {
+  start: number;
+  end: number;
+  /** What stands behind the second time. */
+  rest: string;
+}
+
+/**
+ * `00:01.000 --> 00:04.000 line:0`; SubRip's comma in place of the point. Undefined: it cannot be read, or ends no later than it begins
+ * (WebVTT 4.1: the end time must be greater).
+ */
+export function parseTiming(line: string): Timing | undefined {
+  const arrow = line.length > MAX_LINE ? -1 : line.indexOf("-->");
+  if (arrow < 0) return undefined;
+  const start = parseTime(line.slice(0, arrow));
+  const end = parseTime(line.slice(arrow + 3));
+  if (start === undefined || end === undefined || start.rest.trim() !== "" || end.ms <= start.ms) return undefined;
+  return { start: start.ms, end: end.ms, rest: end.rest };
+}
+
+function parseTime(text: string): { ms: number; rest: string } | undefined {
+  const found = TIME.exec(text);
+  if (found === null) return undefined;
+  const [whole, hours = "0", minutes = "", seconds = "", fraction = ""] = found;
+  if (Number(minutes) > 59 || Number(seconds) > 59) return undefined;
+  return { ms: ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, "0")), rest: text.slice(whole.length) };
+}
+
+/** `00:00:01.000`: hours of two digits or more. */
+export function formatTime(ms: number): string {
+  const two = (value: number) => String(value).padStart(2, "0");
+  const seconds = Math.floor(ms / 1000);
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.${String(ms % 1000).padStart(3, "0")}`;
+}

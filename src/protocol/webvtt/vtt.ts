@@ -1,0 +1,88 @@
+import { cueSettings, regionSettings } from "./cue-settings.ts";
+import { normaliseCueText } from "./cue-text.ts";
+import { createLines, type Lines } from "./lines.ts";
+import { parseTiming, type Timing } from "./timing.ts";
+import { MAX_CUE_TEXT, MAX_CUES, type CaptionsReading, type Cue } from "./types.ts";
+
+/** The first line of WebVTT (4.1): nobody else's begins so. */
+export const isVtt = (text: string): boolean => /^WEBVTT(?:[ \t\r\n]|$)/.test(text);
+
+/** Of all STYLE and REGION blocks together. */
+const MAX_DECORATION = 65_536;
+
+/**
+ * The parser of WebVTT 6.1: what cannot be read is passed over, block by block. Beyond that comments are dropped, and with them the metadata of the
+ * header (X-TIMESTAMP-MAP of a segmented stream would move every cue), and styles that name other files.
+ */
+export function parseVtt(text: string): CaptionsReading {
+  const lines = createLines(text);
+  lines.take();
+  // The rest of the header ends at an empty line, or where a cue begins without one.
+  while (lines.peek() !== undefined && lines.peek() !== "" && !lines.peek()!.includes("-->")) lines.take();
+
+  const cues: Cue[] = [];
+  const styles: string[] = [];
+  const regions: string[] = [];
+  let decoration = 0;
+  let skipped: { count: number; line: number } | undefined;
+
+  for (let block = readBlock(lines); block !== undefined; block = readBlock(lines)) {
+    if (block.kind === "cue") {
+      const cue = makeCue(block);
+      if (cue === undefined) skipped = { count: (skipped?.count ?? 0) + 1, line: skipped?.line ?? block.line };
+      else if (cue.text !== "" && cues.push(cue) > MAX_CUES) return { ok: false, why: `it has more than ${MAX_CUES} cues` };
+      continue;
+    }
+    const body = block.kind === "REGION" ? regionSettings(block.text) : harmlessStyle(block.text);
+    if (body === "" || (decoration += body.length) > MAX_DECORATION) continue;
+    (block.kind === "REGION" ? regions : styles).push(body);
+  }
+  cues.sort((a, b) => a.start - b.start);
+  return { ok: true, captions: { cues, styles, regions }, skipped };
+}
+
+type Block = { kind: "STYLE" | "REGION"; text: string } | { kind: "cue"; line: number; id: string; timing: Timing | undefined; text: string };
+
+/** The next one that is a cue, a style or a region (6.2). */
+function readBlock(lines: Lines): Block | undefined {
+  while (lines.peek() !== undefined) {
+    if (lines.peek() === "") {
+      lines.take();
+      continue;
+    }
+    const first = lines.take()!;
+    if (first.includes("-->")) return cueBlock(lines, "", first);
+    if (lines.peek()?.includes("-->") === true) return cueBlock(lines, first, lines.take()!);
+    const [, kind] = /^(STYLE|REGION)[ \t]*$/.exec(first) ?? [];
+    const text = readBody(lines);
+    if (kind !== undefined) return { kind: kind as "STYLE" | "REGION", text };
+  }
+  return undefined;
+}
+
+function cueBlock(lines: Lines, id: string, timing: string): Block {
+  const line = lines.number();
+  return { kind: "cue", line, id, timing: parseTiming(timing), text: readBody(lines) };
+}
+
+/** Up to an empty line or the beginning of a cue; of a body that is too long only so much that this can be seen. */
+function readBody(lines: Lines): string {
+  const body: string[] = [];
+  let size = 0;
+  for (let next = lines.peek(); next !== undefined && next !== "" && !next.includes("-->"); next = lines.peek()) {
+    lines.take();
+    if (size <= MAX_DECORATION) body.push(next);
+    size += next.length + 1;
+  }
+  return body.join("\n");
+}
+
+function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | undefined {
+  const normal = text.length > MAX_CUE_TEXT ? undefined : normaliseCueText(text);
+  if (timing === undefined || normal === undefined) return undefined;
+  const settings = cueSettings(timing.rest);
+  return { ...(id.trim() !== "" && id.length <= 200 && { id: id.trim() }), start: timing.start, end: timing.end, ...(settings !== "" && { settings }), text: normal };
+}
+
+/** A style that fetches, or hides what it does behind escapes, is none for strangers' pages. */
+const harmlessStyle = (css: string): string => (/url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim());

@@ -1,0 +1,156 @@
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, mkdirSync } from "node:fs";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import type { TestContext } from "node:test";
+
+/**
+ * Small videos, generated when they are first asked for and kept in the system's temp folder (or what TEST_CLIPS_FOLDER names) under the hash of their recipe, so that test files,
+ * runs and processes share them. Pictures are ffmpeg's testsrc2 (every frame is another), sound is a sine.
+ *
+ *     test("cuts a segment", needsFfmpeg, async (t) => { const path = await clip({ seconds: 6, fps: "30000/1001" }); ... });
+ */
+export interface ClipRecipe {
+  /** Default 4. */
+  seconds?: number;
+  /** Default "320x180". */
+  size?: `${number}x${number}`;
+  /** Default "30". */
+  fps?: string;
+  /** Encoder and its options; false: no picture. Default libx264, ultrafast, yuv420p. */
+  video?: string[] | false;
+  /** Encoder and its options; false: silent. Default AAC, 64 kb/s, stereo. */
+  audio?: string[] | false;
+  /** Default 2. */
+  keyframeSeconds?: number;
+  /** Applied to the generated pictures. */
+  filter?: string;
+  /** Names the container; default "mp4". */
+  extension?: string;
+  /** More options of the output. */
+  output?: string[];
+  /** Inputs and maps in place of the generated picture and sound. With `video` and `audio` they are encoded as usual. */
+  inputs?: string[];
+  /** Degrees clockwise, written into the track header of an mp4 or mov: players turn the picture. */
+  rotate?: 90 | 180 | 270;
+  /** Only the first part of the octets, 0 to 1. */
+  keep?: number;
+}
+
+export const X264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
+export const AAC = ["-c:a", "aac", "-b:a", "64k", "-ac", "2", "-ar", "48000"];
+
+/** Recipes that several rooms need. */
+export const mediaClips = {
+  /** 4 s, 320x180, 30 frames a second, key frame every 2 s, AAC. */
+  plain: {},
+  /** 29.97, three segments of 4.004 s. */
+  ntsc: { seconds: 10, fps: "30000/1001" },
+  sixty: { seconds: 5, fps: "60" },
+  vertical: { size: "180x320" },
+  silent: { audio: false },
+  rotated: { rotate: 90 },
+  soundOnly: { video: false, extension: "m4a" },
+  hd: { seconds: 6, size: "1280x720" },
+  webm: { extension: "webm", video: ["-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", "-cpu-used", "8"], audio: ["-c:a", "libopus", "-b:a", "64k"] },
+  transportStream: { extension: "ts" },
+} as const satisfies Record<string, ClipRecipe>;
+
+const pathOf = (name: string) => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name)).find((path) => existsSync(path));
+const missing = ["ffmpeg", "ffprobe"].filter((name) => pathOf(name) === undefined);
+
+/** Options of a test or suite that cannot do without ffmpeg: skipped where it is absent; with REQUIRE_ALL=1 it runs, and fails. */
+export const needsFfmpeg: { skip: string | false } = { skip: missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}` };
+
+/** The same for other programs beside it. */
+export const needsPrograms = (...names: string[]): { skip: string | false } => {
+  const absent = [...missing, ...names.filter((name) => pathOf(name) === undefined)];
+  return { skip: absent.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${absent.join(", ")}` };
+};
+
+/** For a test in the midst of which it turns out. True: go on. */
+export function hasFfmpeg(t: TestContext): boolean {
+  if (needsFfmpeg.skip !== false) t.skip(needsFfmpeg.skip);
+  return needsFfmpeg.skip === false;
+}
+
+/** Raised when the same recipe makes another file. */
+const GENERATION = 1;
+const FOLDER = join(process.env["TEST_CLIPS_FOLDER"] ?? tmpdir(), `reelpost-clips-${process.getuid?.() ?? "user"}`);
+const making = new Map<string, Promise<string>>();
+
+/** The path of the clip; to be read only, it is not yours alone. */
+export function clip(recipe: ClipRecipe = {}): Promise<string> {
+  const extension = recipe.extension ?? "mp4";
+  const hash = createHash("sha256").update(JSON.stringify([GENERATION, Object.entries(recipe).sort(([a], [b]) => (a < b ? -1 : 1))])).digest("hex").slice(0, 24);
+  const path = join(FOLDER, `${hash}.${extension}`);
+  const before = making.get(path);
+  if (before !== undefined) return before;
+  const made = existsSync(path) ? Promise.resolve(path) : make(recipe, path, extension);
+  making.set(path, made);
+  return made;
+}
+
+/** Seen whole or not at all: another process may look for it right now. */
+async function make(recipe: ClipRecipe, path: string, extension: string): Promise<string> {
+  mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
+  const draft = join(FOLDER, `draft-${process.pid}-${randomBytes(4).toString("hex")}.${extension}`);
+  try {
+    await runFfmpeg([...clipArgs(recipe), draft]);
+    if (recipe.rotate !== undefined) await writeFile(draft, turned(await readFile(draft), recipe.rotate));
+    if (recipe.keep !== undefined) {
+      const whole = await readFile(draft);
+      await writeFile(draft, whole.subarray(0, Math.floor(whole.length * recipe.keep)));
+    }
+    await rename(draft, path);
+    return path;
+  } catch (err) {
+    await rm(draft, { force: true });
+    making.delete(path);
+    throw err;
+  }
+}
+
+function clipArgs({ seconds = 4, size = "320x180", fps = "30", video = X264, audio = AAC, keyframeSeconds = 2, filter, output = [], inputs }: ClipRecipe): string[] {
+  const pictures = inputs === undefined && video !== false ? ["-f", "lavfi", "-i", `testsrc2=size=${size}:rate=${fps}:duration=${seconds}`] : [];
+  const sound = inputs === undefined && audio !== false ? ["-f", "lavfi", "-i", `sine=frequency=440:beep_factor=4:sample_rate=48000:duration=${seconds}`] : [];
+  return [
+    ...pictures, ...sound, ...(inputs ?? []),
+    ...(video === false ? ["-vn"] : [...(filter === undefined ? [] : ["-vf", filter]), ...video, "-force_key_frames", `expr:gte(t,n_forced*${keyframeSeconds})`]),
+    ...(audio === false ? ["-an"] : audio),
+    ...output,
+  ];
+}
+
+/** ffmpeg or ffprobe as it is, without confinement; what it wrote to its standard output. Rejects with its words. */
+export function runFfmpeg(args: string[], program: "ffmpeg" | "ffprobe" = "ffmpeg"): Promise<Buffer> {
+  const executable = pathOf(program);
+  if (executable === undefined) return Promise.reject(new Error(`${program} is not installed: node scripts/system.ts test`));
+  const common = program === "ffmpeg" ? ["-hide_banner", "-loglevel", "error", "-nostdin", "-y"] : ["-hide_banner", "-loglevel", "error"];
+  return new Promise((resolve, reject) => {
+    const child = spawn(executable, [...common, ...args], { stdio: ["ignore", "pipe", "pipe"], timeout: 120_000, killSignal: "SIGKILL" });
+    const output: Buffer[] = [];
+    let words = "";
+    child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-8192)));
+    child.on("error", reject).on("close", (code) => (code === 0 ? resolve(Buffer.concat(output)) : reject(new Error(`${program} ${args.join(" ")}: ${words || `ended with ${code}`}`))));
+  });
+}
+
+/** Frames of the first picture track as ffmpeg itself decodes them, one by one. (ffprobe's -count_frames leaves out the last where a file is cut off.) */
+export async function countFrames(path: string): Promise<number> {
+  const listed = await runFfmpeg(["-i", path, "-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framecrc", "-"]);
+  return listed.toString().split("\n").filter((line) => /^\d/.test(line)).length;
+}
+
+/** ISO 14496-12 8.3.2: the matrix {a b u c d v x y w} of every track header. */
+function turned(file: Buffer, degrees: 90 | 180 | 270): Buffer {
+  const [a, b, c, d] = ({ 90: [0, 1, -1, 0], 180: [-1, 0, 0, -1], 270: [0, -1, 1, 0] } as const)[degrees];
+  for (let at = file.indexOf("tkhd", 0, "latin1"); at !== -1; at = file.indexOf("tkhd", at + 4, "latin1")) {
+    const matrix = at + 4 + (file[at + 4] === 1 ? 52 : 40);
+    for (const [i, value] of [[0, a], [1, b], [3, c], [4, d]] as const) file.writeInt32BE(value * 65_536, matrix + 4 * i);
+  }
+  return file;
+}

@@ -1,10 +1,10 @@
 import type { Clock, Ids, Log } from "../kernel/index.ts";
+import { createRecent } from "../kernel/recent.ts";
 import type { Db, Events } from "../store/index.ts";
 import { findAccount } from "./accounts-table.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
 import { createFirstRun, type FirstRun } from "./first-run.ts";
 import { createMemberships, type Memberships } from "./memberships.ts";
-import { createRecent } from "./recent.ts";
 import { createAuthenticator, type Authenticator } from "./tokens/authenticate.ts";
 import { createLastUsed } from "./tokens/last-used.ts";
 import { createTokens, type Tokens } from "./tokens/tokens.ts";

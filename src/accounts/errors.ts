@@ -23,11 +23,11 @@ export const accountErrors = defineErrors("accounts", {
   // ---- accounts and memberships
   badAccount: { code: 1001, http: 400, message: "Invalid account: {field}: {reason}" },
   noAccount: { code: 1002, http: 404, message: "Account {id} not found" },
-  lastAccount: { code: 1021, http: 409, message: "The last account cannot be deleted", fix: "Create another account first." },
-  accountNotEmpty: { code: 1022, http: 409, message: "The account still has {contents}", fix: "Delete them first." },
+  lastAccount: { code: 1021, http: 409, permanent: true, message: "The last account cannot be deleted", fix: "Create another account first." },
+  accountNotEmpty: { code: 1022, http: 409, permanent: true, message: "The account still has {contents}", fix: "Delete them first." },
   tooManyAccounts: { code: 1023, http: 400, message: "The limit of {limit} accounts is reached", fix: "Delete one that is no longer used." },
   noMembership: { code: 1031, http: 404, message: "Membership {id} not found" },
-  lastMember: { code: 1032, http: 409, message: "This is the last membership of the account: nobody could reach it any more", fix: "Delete the account instead." },
+  lastMember: { code: 1032, http: 409, permanent: true, message: "This is the last membership of the account: nobody could reach it any more", fix: "Delete the account instead." },
   weakToken: {
     code: "E_WEAK_TOKEN", http: 400,
     message: "The first API token is to be 20 to 200 visible ASCII characters without spaces.",

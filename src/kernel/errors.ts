@@ -19,6 +19,8 @@ export interface ErrorEntry {
   message: string;
   /** What the reader should do about it, with the same places. */
   fix?: string;
+  /** A conflict (409) that time does not solve: clients that repeat such requests by themselves are told not to. */
+  permanent?: true;
 }
 
 /** Somebody's input or configuration is wrong: shown to them with its fix, never logged as our fault. */

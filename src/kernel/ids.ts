@@ -12,6 +12,9 @@ export interface Ids {
   messageId(domain: string): string;
 }
 
+/** Whether it is of the form of `Ids.hex`. What is not never was an id, and may hold what PostgreSQL takes for no text: it is not looked for. */
+export const isHexId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 /** The largest multiple of 62 below 256: bytes from here on would make the first letters likelier. */
 const UNBIASED = 248;

@@ -61,6 +61,15 @@ export const storeErrors = defineErrors("store", {
     code: "E_STORE_BAD_RANGE", http: 416,
     message: "bytes {start}-{end} are not within the {size} bytes of the object",
   },
+  absent: {
+    code: "E_STORE_ABSENT", http: 404,
+    message: "there is no object {key}",
+  },
+  badOffset: {
+    code: "E_STORE_BAD_OFFSET", http: 409,
+    message: "{key} has {size} bytes so far, and not {offset}",
+    fix: "Go on where it ends.",
+  },
   objectChanged: {
     code: "E_STORE_OBJECT_CHANGED", http: 409,
     message: "object {key} was replaced or deleted while it was being read",

@@ -8,6 +8,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { pem } from "../../src/certificates/x509/der.ts";
 import { certificate } from "../../src/certificates/x509/certificate.ts";
 
@@ -71,7 +72,11 @@ export async function startPebble(scope: { after(end: () => Promise<void>): void
   };
   scope.after(stop);
   await up;
-  return { directory: `https://localhost:${port}/dir`, ca, log: () => log, stop, root: () => read(`https://localhost:${managementPort}/roots/0`, ca) };
+  // It says so just before it listens.
+  const directory = `https://localhost:${port}/dir`;
+  const listening = await Promise.race([answers(directory, ca), exited.then(() => false)]);
+  if (!listening) throw new Error(`pebble ended: ${log}`);
+  return { directory, ca, log: () => log, stop, root: () => read(`https://localhost:${managementPort}/roots/0`, ca) };
 }
 
 function ownAuthority() {
@@ -84,6 +89,18 @@ function ownAuthority() {
     cert: pem("CERTIFICATE", certificate({ names: ["localhost"], key, ...times }, authority)),
     key: key.export({ type: "pkcs8", format: "pem" }) as string,
   };
+}
+
+async function answers(url: string, ca: string): Promise<true> {
+  for (;;) {
+    try {
+      await read(url, ca);
+      return true;
+    } catch (err) {
+      if ((err as NodeJS.ErrnoException).code !== "ECONNREFUSED") throw err;
+      await setTimeout(10);
+    }
+  }
 }
 
 function read(url: string, ca: string): Promise<string> {

@@ -42,6 +42,8 @@ export async function createWrangler(t: Scope, { api, token, account }: { api: s
     XDG_CONFIG_HOME: join(folder, ".config"),
     CI: "1",
     NO_COLOR: "1",
+    // Most of a command's time goes into compiling wrangler's fifteen megabytes: the runner has a folder where the next one finds them compiled.
+    ...(process.env.NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_SEND_ERROR_REPORTS: "false",
     CLOUDFLARE_API_BASE_URL: api,

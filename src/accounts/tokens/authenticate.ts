@@ -1,9 +1,9 @@
 import type { Clock } from "../../kernel/index.ts";
+import { createRecent } from "../../kernel/recent.ts";
 import type { Db } from "../../store/index.ts";
 import { accountsOfUser, emailKey, findUser, findUserByGlobalKey } from "../accounts-table.ts";
 import type { Caller } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
-import { createRecent } from "../recent.ts";
 import type { User } from "../types.ts";
 import { everything } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";

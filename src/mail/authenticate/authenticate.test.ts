@@ -206,7 +206,7 @@ test("a source that breaks off, or a thread that takes too long, puts the messag
   waiting.resolve(new Uint8Array());
 });
 
-test("hostile headers: bounded lines, signatures and lookups", { timeout: 30_000 }, async () => {
+test("hostile headers: bounded lines, signatures and lookups", { timeout: 60_000 }, async () => {
   const started = performance.now();
   await assert.rejects(check(from("x@other.example"), mail(`From: a@n.example\nX: ${"\n ".repeat(20_001)}\n\nx\n`)), (err: unknown) => err instanceof UserError && err.entry.smtp === 554);
   const many = Array.from({ length: 2000 }, (_, i) => `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=d${i}.example; s=s; l=${i}; h=from; bh=x; b=x\n`).join("");

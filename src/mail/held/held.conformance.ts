@@ -201,7 +201,7 @@ export function heldConformance(engine: TestEngine): void {
 
   test("content that is gone is said, and ends the job", async (t) => {
     const { clock, start, source, steps, trace, until } = await open(t);
-    const gone = start({ objects: { put: async () => ({ size: 0, sha256: "", digests: {} }), open: async () => undefined, delete: async () => {}, list: async function* () {} } });
+    const gone = start({ objects: { put: async () => ({ size: 0, sha256: "", digests: {} }), open: async () => undefined, copy: async () => {}, file: async () => undefined, partial: () => assert.fail(), delete: async () => {}, list: async function* () {} } });
     await gone.hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] });
     clock.advance(1.2 * MINUTE);
     await until(() => steps().length > 0);

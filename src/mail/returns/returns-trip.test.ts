@@ -66,7 +66,7 @@ async function startForwarder(t: TestContext, { domain, port, routes }: { domain
   return { smtp, outbound, trace };
 }
 
-test("a bounce finds its way back through two forwarders, over real SMTP, and ends at the first sender", { timeout: 30_000 }, async (t) => {
+test("a bounce finds its way back through two forwarders, over real SMTP, and ends at the first sender", { timeout: 60_000 }, async (t) => {
   const world = await startSink({ rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 <bob@example.net> no such user" : undefined) });
   const first = await startForwarder(t, { domain: "two.example", port: world.port, routes: { "list@two.example": "info@fwd.example" } });
   const second = await startForwarder(t, { domain: "fwd.example", port: world.port, routes: { "info@fwd.example": "bob@example.net" } });

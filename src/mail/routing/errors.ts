@@ -4,7 +4,7 @@ import { defineErrors } from "../../kernel/index.ts";
 export const routingErrors = defineErrors("email-routing", {
   invalidInput: { code: 2007, http: 422, message: "Invalid Input. {reason}" },
   unknownWorker: { code: 2016, http: 422, message: "Worker not found: {worker}", fix: "Deploy it first, in the account of the zone." },
-  invalidOperation: { code: 2020, http: 409, message: "Invalid rule operation", fix: "The catch-all rule of a zone is always there: read and write it at rules/catch_all." },
+  invalidOperation: { code: 2020, http: 409, permanent: true, message: "Invalid rule operation", fix: "The catch-all rule of a zone is always there: read and write it at rules/catch_all." },
   notVerified: {
     code: 2054, http: 400, message: "Destination address is not verified",
     fix: "Add {address} to the destination addresses of the account and open the link in the mail it gets.",
@@ -22,7 +22,7 @@ export const routingErrors = defineErrors("email-routing", {
   badLink: { code: 2908, http: 404, message: "This link is not valid, or not any more", fix: "Ask for another verification mail." },
 
   mxInTheWay: {
-    code: 2911, http: 409, message: "{name} has MX records of another mail service: {records}",
+    code: 2911, http: 409, permanent: true, message: "{name} has MX records of another mail service: {records}",
     fix: "Delete them first: mail for {name} goes there. Nothing was changed.",
   },
   notInZone: { code: 2912, http: 400, message: "{name} is not a name of the zone {zone}" },

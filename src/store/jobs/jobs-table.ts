@@ -103,8 +103,13 @@ export function createJobsTable(db: Db) {
     find: (id: string): Promise<JobRow | undefined> => tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
 
     /** In the order they should run, though RETURNING does not promise one. */
-    async claimWaiting(kind: string, limit: number, by: Claim): Promise<JobRow[]> {
-      const due = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", by.now);
+    async claimWaiting(kind: string, limit: number, by: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
+      let due = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", by.now);
+      // Whoever sees the one that waits sees the claim before it, too: the index of keys lets it in only after that claim was committed.
+      if (onePerKey) {
+        due = due.where(({ not, exists, selectFrom }) =>
+          not(exists(selectFrom("jobs as earlier").select("earlier.id").where("earlier.kind", "=", kind).where("earlier.status", "=", running).whereRef("earlier.key", "=", "jobs.key"))));
+      }
       const rows = await claim(due.orderBy("priority", "desc").orderBy("run_at").orderBy("id").limit(limit), by);
       return rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || (a.id < b.id ? -1 : 1));
     },
@@ -156,6 +161,14 @@ export function createJobsTable(db: Db) {
       return (await db.write(tables.deleteFrom("jobs").where("id", "in", old))).affected;
     },
   };
+}
+
+/**
+ * Ends the leases of all that is noted as running: whoever ran it is no more. For a process that has the database alone, before it works on anything;
+ * it would otherwise wait for leases of its own former life.
+ */
+export async function takeBackJobs(db: Db): Promise<void> {
+  await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));
 }
 
 export const ended = (status: "done" | "failed", now: number): Partial<JobRow> => ({ status, token: null, lease_until: null, finished_at: now });

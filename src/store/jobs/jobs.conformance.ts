@@ -6,7 +6,7 @@ import { createManualClock, randomIds, silentLog, systemClock, type Clock } from
 import { isStoreError } from "../errors.ts";
 import { createLocalEvents } from "../events/local.ts";
 import { createJobs } from "./jobs.ts";
-import { type JobRow, jobsMigrations } from "./jobs-table.ts";
+import { type JobRow, jobsMigrations, takeBackJobs } from "./jobs-table.ts";
 import type { Job, JobContext, Jobs, WorkOptions } from "./port.ts";
 
 const NOON = Date.UTC(2026, 0, 1, 12);
@@ -37,7 +37,7 @@ export function jobsConformance(engine: TestEngine): void {
       };
     };
     const leaseOf = async (id: string) => (await db.tables<{ jobs: JobRow }>().selectFrom("jobs").select("lease_until").where("id", "=", id).executeTakeFirst())?.lease_until;
-    return { create, leaseOf };
+    return { db, create, leaseOf };
   }
 
   /** What a worker is given, and when: each job waits until the test ends it. */
@@ -231,6 +231,23 @@ export function jobsConformance(engine: TestEngine): void {
     assert.equal(over, 0);
   });
 
+  test("of one key run one after the other where that is asked for, those of other keys beside them", async (t) => {
+    const create = await open(t);
+    const [here, there] = [await create(), await create()];
+    const { started, run, nth } = controlled();
+    for (const jobs of [here, there]) jobs.work("a", options({ concurrency: 4, pollMs: 5, onePerKey: true }), run);
+    const enqueue = (key: string | undefined, payload: string) => here.enqueue("a", payload, key === undefined ? {} : { key });
+    await enqueue("zone", "first");
+    await nth(1);
+    await enqueue("zone", "second");
+    await enqueue("other", "beside");
+    for (const payload of ["keyless", "keyless too"]) await enqueue(undefined, payload);
+    await nth(4);
+    assert.deepEqual(started.map(({ payload }) => payload).sort(), ["beside", "first", "keyless", "keyless too"]);
+    started.find(({ payload }) => payload === "first")!.succeed();
+    assert.equal((await nth(5)).payload, "second");
+  });
+
   test("many workers of several processes run each job once", async (t) => {
     const create = await open(t);
     const processes = [await create(), await create(), await create()];
@@ -284,6 +301,24 @@ export function jobsConformance(engine: TestEngine): void {
       assert.deepEqual(await slow.get(id), { id, kind: "a", status: "running", attempt: 2, progress: "second", error: undefined });
       current.succeed();
       await until(async () => (await statusOf(slow, id)) === "done");
+    });
+
+    test("of a process that is no more ends when the next one that is alone begins", async (t) => {
+      const { db, create } = await openMore(t);
+      const clock = createManualClock(NOON);
+      const [dead, alive] = [await create(createManualClock(NOON)), await create(clock)];
+      const [first, second] = [controlled(), controlled()];
+      const id = await dead.enqueue("a", 1);
+      // It stands still: no heartbeat, and nothing that it does comes to an end.
+      dead.work("a", options({ leaseMs: 60_000 }), (job, context) => first.run(job, { ...context, signal: new AbortController().signal }));
+      const stale = await first.nth(1);
+      await takeBackJobs(db);
+      alive.work("a", options(), second.run);
+      const { attempt, succeed } = await second.nth(1);
+      assert.deepEqual([attempt, clock.now()], [2, NOON]);
+      succeed();
+      await until(async () => (await statusOf(alive, id)) === "done");
+      stale.succeed();
     });
 
     test("that is lost aborts the job", async (t) => {
@@ -377,9 +412,9 @@ export function jobsConformance(engine: TestEngine): void {
   });
 }
 
-/** Looks again and again, for at most ten seconds. */
+/** Looks again and again, for at most a minute. */
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !(await check()); await sleep(2)) {
+  for (const deadline = Date.now() + 60_000; !(await check()); await sleep(2)) {
     if (Date.now() > deadline) assert.fail(`in vain: ${check.toString()}`);
   }
 }

@@ -23,6 +23,8 @@ export interface WorkOptions {
   pollMs?: number;
   /** Milliseconds to wait before attempt n+1 (n from 1). Default: 1 s, doubling, at most 1 h, with jitter. */
   backoff?: (attempt: number) => number;
+  /** Jobs of one key run one after the other, in whatever process. Default false: a key bounds only what waits. */
+  onePerKey?: boolean;
 }
 
 export interface Job {

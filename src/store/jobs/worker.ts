@@ -28,7 +28,7 @@ const KEPT_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
 /** Takes jobs of one kind and runs them, `concurrency` at once, until it is stopped. */
 export function startWorker(parts: WorkerParts, kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker {
   const { table, clock, ids, log } = parts;
-  const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling } = options;
+  const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling, onePerKey = false } = options;
   const running = new Set<Running>();
   const bell = createBell(clock);
   const stopping = new AbortController();
@@ -65,7 +65,7 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
     const now = clock.now();
     const token = ids.hex();
     const until = now + leaseMs;
-    for (const row of await claim(kind, concurrency - running.size, { token, now, leaseUntil: until })) {
+    for (const row of await claim(kind, concurrency - running.size, { token, now, leaseUntil: until }, { onePerKey })) {
       const entry: Running = { id: row.id, token, row, until, lost: false, controller: new AbortController(), done: Promise.resolve() };
       running.add(entry);
       entry.done = runOne(entry).finally(() => {

@@ -4,13 +4,14 @@ import { Readable } from "node:stream";
 import { Fault } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { codeOf } from "./fs-errors.ts";
-import type { ObjectHandle } from "./port.ts";
+import { createWarmRead, type WarmRead } from "./fs-warm.ts";
+import type { ObjectHandle, ObjectReader } from "./port.ts";
 
 /** Up to here a file is read on this thread: a hop to the thread pool costs more than copying from the page cache. */
 const AT_ONCE = 64 * 1024;
 const READ_SIZE = 1024 * 1024;
 
-export function openObject(path: string, key: string): ObjectHandle | undefined {
+export function openObject(path: string, key: string, warmRead: WarmRead = createWarmRead()): ObjectHandle | undefined {
   const found = statOf(path);
   if (!found?.isFile()) return undefined;
   const { size } = found;
@@ -58,7 +59,27 @@ export function openObject(path: string, key: string): ObjectHandle | undefined 
     }
   }
 
-  return { size, read: readRange, bytes };
+  return { size, version: `${found.ino.toString(36)}-${found.mtimeMs.toString(36)}-${size.toString(36)}`, read: readRange, bytes, reader: () => openReader(path, warmRead, (now) => (now && sameAsOpened(now) ? undefined : changed())) };
+}
+
+function openReader(path: string, warmRead: WarmRead, verify: (now: Stats | undefined) => Error | undefined): ObjectReader {
+  const fd = openedAt(path, verify);
+  try {
+    const wrong = verify(fstatSync(fd));
+    if (wrong) throw wrong;
+  } catch (err) {
+    closeSync(fd);
+    throw err;
+  }
+  return { read: (into, position) => warmRead(fd, into, position), close: () => closeSync(fd) };
+}
+
+function openedAt(path: string, verify: (now: Stats | undefined) => Error | undefined): number {
+  try {
+    return openSync(path, "r");
+  } catch (err) {
+    throw codeOf(err) === "ENOENT" ? (verify(undefined) ?? err) : err;
+  }
 }
 
 function statOf(path: string): Stats | undefined {

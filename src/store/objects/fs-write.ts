@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, openSync, renameSync, unlinkSync, write, writeSync } from "node:fs";
+import { closeSync, fdatasync, linkSync, openSync, renameSync, unlinkSync, write, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { storeErrors } from "../errors.ts";
@@ -41,6 +41,22 @@ export async function writeObject(target: Target, body: Uint8Array | AsyncIterab
   } catch (err) {
     removeQuietly(target.temp);
     throw err;
+  }
+}
+
+/** A second name of a file. link(2) replaces nothing, so it is made under the temporary name and renamed like any other. */
+export async function linkObject(target: Target, from: { key: string; path: string }): Promise<void> {
+  try {
+    linkSync(from.path, target.temp);
+  } catch (err) {
+    if (codeOf(err) === "ENOENT" || codeOf(err) === "ENOTDIR") throw storeErrors.absent({ key: from.key });
+    throw fromFs(err, target.key);
+  }
+  try {
+    await ours(target, () => giveName(target, true));
+  } finally {
+    // rename(2) does nothing, and keeps both, where the two are names of one file already.
+    removeQuietly(target.temp);
   }
 }
 
@@ -90,7 +106,8 @@ async function writeAll(fd: number, bytes: Uint8Array) {
   }
 }
 
-async function giveName({ temp, path, folders }: Target, durable: boolean) {
+/** The bytes of `temp` are on the disk already where the name is to be `durable`. */
+export async function giveName({ temp, path, folders }: Pick<Target, "temp" | "path" | "folders">, durable: boolean): Promise<void> {
   const folder = dirname(path);
   await folders.make(folder, durable);
   try {

@@ -80,7 +80,7 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(folder).sort(), [".tmp", "hot"]);
   });
 
-  test("no file descriptor stays open", { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 20_000 }, async (t) => {
+  test("no file descriptor stays open", { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 60_000 }, async (t) => {
     const store = await openFsObjects({ folder: temporary(t) });
     const openFiles = () => readdirSync("/proc/self/fd").length;
     await store.put("a", Buffer.alloc(3_000_000));

@@ -6,14 +6,16 @@ import { storeErrors } from "../errors.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
 import { createFolders } from "./fs-folders.ts";
 import { listObjects } from "./fs-list.ts";
+import { createPartials, sweepPartials } from "./fs-partial.ts";
 import { openObject } from "./fs-read.ts";
 import { createTempFiles, type TempFiles } from "./fs-temp.ts";
-import { writeObject } from "./fs-write.ts";
+import { createWarmRead } from "./fs-warm.ts";
+import { linkObject, writeObject } from "./fs-write.ts";
 import { checkKey, checkPrefix } from "./keys.ts";
 import type { ObjectStore } from "./port.ts";
 
 export interface FsObjectsOptions {
-  /** The folder; made when absent. Objects lie in it under their keys, what is being written in `.tmp`. */
+  /** The folder; made when absent. Objects lie in it under their keys, what is being written in `.tmp`, what grows over requests in `.partial`. */
   folder: string;
 }
 
@@ -22,6 +24,8 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
   const root = resolve(folder);
   const temps = await prepare(root);
   const folders = createFolders(root);
+  const partials = createPartials(root, folders);
+  const warmRead = createWarmRead();
 
   return {
     async put(key, body, options = {}) {
@@ -30,7 +34,21 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     },
     async open(key) {
       checkKey(key);
-      return openObject(join(root, key), key);
+      return openObject(join(root, key), key, warmRead);
+    },
+    async copy(from, to) {
+      checkKey(from);
+      checkKey(to);
+      await linkObject({ key: to, path: join(root, to), temp: temps.next(), folders }, { key: from, path: join(root, from) });
+    },
+    async file(key) {
+      checkKey(key);
+      const path = join(root, key);
+      return (await openObject(path, key)) && path;
+    },
+    partial(key) {
+      checkKey(key);
+      return partials(key);
     },
     async delete(keys) {
       for (const key of keys) checkKey(key);
@@ -50,6 +68,7 @@ async function prepare(root: string): Promise<TempFiles> {
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
     const temps = createTempFiles(join(root, ".tmp"));
     await temps.sweep();
+    await sweepPartials(root);
     return temps;
   } catch (err) {
     throw storeErrors.cannotOpen({ path: root, reason: messageOf(err) }, { cause: err });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
@@ -134,6 +135,39 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       }), { numRuns: 25 });
     });
 
+    test("gives the same bytes into memory of the caller, where there is a reader", async (t) => {
+      const store = await open(t);
+      const bytes = randomBytes(700_000);
+      await store.put("a", bytes);
+      const object = (await store.open("a"))!;
+      const reader = object.reader?.();
+      if (reader === undefined) return t.skip("this driver has streams only");
+      const into = Buffer.alloc(100_000);
+      const parts: Buffer[] = [];
+      for (let at = 0; at < bytes.length; ) {
+        const count = await reader.read(into, at);
+        parts.push(Buffer.from(into.subarray(0, count)));
+        at += count;
+      }
+      assert.equal(Buffer.compare(Buffer.concat(parts), bytes), 0);
+      await assert.rejects(async () => reader.read(into, bytes.length));
+      await store.put("a", randomBytes(700_000));
+      assert.equal((await reader.read(into, 0)) > 0 && Buffer.compare(into.subarray(0, 10), bytes.subarray(0, 10)), 0);
+      reader.close();
+      assert.throws(() => object.reader!(), (err) => isStoreError(err, "objectChanged"));
+    });
+
+    test("a version stays while the bytes do, and is another one for others of the same length", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.alloc(10, 1));
+      const version = async () => (await store.open("a"))!.version;
+      const before = await version();
+      if (before === undefined) return t.skip("this driver tells no versions");
+      assert.equal(await version(), before);
+      await store.put("a", Buffer.alloc(10, 2));
+      assert.notEqual(await version(), before);
+    });
+
     test("refuses a range that is not there", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10));
@@ -177,6 +211,98 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       const store = await open(t);
       await store.put("a/b", Buffer.alloc(1));
       for (const key of ["b", "a", "a/c", "a/b/c", "x/y/z"]) assert.equal(await store.open(key), undefined, key);
+    });
+  });
+
+  describe("copy", () => {
+    test("gives the bytes another name, and each name goes by itself", async (t) => {
+      const store = await open(t);
+      await store.put("a/1", Buffer.from("first"));
+      await store.put("b/2", Buffer.from("other"));
+      await store.copy("a/1", "b/2");
+      await store.copy("a/1", "b/2");
+      await store.delete(["a/1"]);
+      assert.deepEqual(await keysOf(store), ["b/2"]);
+      assert.equal(String(await read(store, "b/2")), "first");
+      await store.put("b/2", Buffer.from("again"));
+      await store.copy("b/2", "a/1");
+      await store.put("b/2", Buffer.from("changed"));
+      assert.equal(String(await read(store, "a/1")), "again");
+      await assert.rejects(store.copy("absent", "c"), (err) => isStoreError(err, "absent"));
+      await assert.rejects(store.copy("a/1/x", "c"), (err) => isStoreError(err, "absent"));
+    });
+  });
+
+  describe("file", () => {
+    test("is a path that another program reads the bytes at", async (t) => {
+      const store = await open(t);
+      await store.put("a/1", Buffer.from("bytes"));
+      assert.equal(readFileSync((await store.file("a/1"))!, "utf8"), "bytes");
+      assert.equal(await store.file("a/2"), undefined);
+    });
+  });
+
+  describe("partial", () => {
+    test("grows by any pieces, also where another took over, and is seen when it is completed", async (t) => {
+      const store = await open(t);
+      const bytes = randomBytes(3_000_000);
+      await fc.assert(fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 6 }), fc.integer({ min: 5000, max: 900_000 }), async (cuts, piece) => {
+        const ends = [...cuts.sort((a, b) => a - b), bytes.length];
+        let size = 0;
+        for (const end of ends) {
+          const partial = store.partial("stream/1/source");
+          assert.equal(await partial.size(), size);
+          size = await partial.append(size, pieces(bytes.subarray(size, end), piece));
+          assert.equal(size, end);
+          assert.equal(await store.open("stream/1/source"), undefined);
+        }
+        await store.partial("stream/1/source").complete(bytes.length);
+        assert.equal(Buffer.compare((await read(store, "stream/1/source"))!, bytes), 0);
+        assert.deepEqual(await keysOf(store), ["stream/1/source"]);
+        assert.equal(await store.partial("stream/1/source").size(), 0);
+        await store.delete(["stream/1/source"]);
+      }), { numRuns: 12 });
+    });
+
+    test("keeps what came before its source failed, and passes the error on", async (t) => {
+      const store = await open(t);
+      const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
+      await assert.rejects(store.partial("a").append(0, (async function* () {
+        yield* pieces(randomBytes(1_700_001), 65_536);
+        throw reason;
+      })()), reason);
+      assert.equal(await store.partial("a").size(), 1_700_001);
+      assert.deepEqual(await keysOf(store), []);
+    });
+
+    test("goes on nowhere else than where it ends, and is completed at its size only, twice if need be", async (t) => {
+      const store = await open(t);
+      const partial = store.partial("a");
+      await partial.append(0, pieces(Buffer.from("12345"), 2));
+      const misplaced = (err: unknown) => isStoreError(err, "badOffset");
+      for (const offset of [0, 4, 6]) await assert.rejects(partial.append(offset, pieces(Buffer.from("x"), 1)), misplaced);
+      for (const size of [0, 4, 6]) await assert.rejects(partial.complete(size), misplaced);
+      await partial.complete(5);
+      await partial.complete(5);
+      assert.equal(String(await read(store, "a")), "12345");
+      await assert.rejects(store.partial("b").complete(5), (err) => isStoreError(err, "absent"));
+      await assert.rejects(store.partial("a").complete(6), (err) => isStoreError(err, "absent"));
+      assert.equal(await store.partial("empty").append(0, pieces(Buffer.alloc(0), 1)), 0);
+      await store.partial("empty").complete(0);
+      assert.equal((await store.open("empty"))?.size, 0);
+    });
+
+    test("is gone when it is discarded, and leaves an object of its key alone", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.from("old"));
+      await store.partial("a").append(0, pieces(Buffer.from("new bytes"), 4));
+      assert.equal(String(await read(store, "a")), "old");
+      await store.partial("a").discard();
+      await store.partial("a").discard();
+      assert.equal(await store.partial("a").size(), 0);
+      await store.partial("a").append(0, pieces(Buffer.from("new"), 4));
+      await store.partial("a").complete(3);
+      assert.equal(String(await read(store, "a")), "new");
     });
   });
 
@@ -236,4 +362,8 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const found: Item[] = [];
   for await (const item of items) found.push(item);
   return found;
+}
+
+async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }

@@ -108,7 +108,7 @@ test("a host that reads a little at a time is given up when it stops, not before
     });
     return undefined;
   });
-  const { carry } = open(host, { timeouts: { blockMs: 150 } });
+  const { carry } = open(host, { timeouts: { blockMs: 2000 } });
   const big = { ...parcelOf(["b@there.example"]), body: { ...bodyOf(""), size: 40_000_000, open: () => Readable.from(Array.from({ length: 400 }, () => Buffer.alloc(100_000, "x")), { objectMode: false }) } };
   const carried = await carry("there.example", big, NEVER);
   assert.equal(carried.results[0]!.outcome, "temporary");

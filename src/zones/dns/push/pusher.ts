@@ -126,7 +126,8 @@ export function createPusher({ db, jobs, events, clock, log, provider, byHand = 
 
   const tell = (err: unknown) => log.error({ err }, "zones to be pushed could not be looked for");
   const unsubscribe = [RECORDS_CHANGED, ZONE_DELETED].map((topic) => events.subscribe(topic, (zone) => void (zone === "" ? look() : announce(zone)).catch(tell)));
-  const worker = jobs.work(KIND, { concurrency: 4, leaseMs: LEASE_MS, backoff }, async ({ payload }, { signal }) => push((payload as { zone: string }).zone, signal));
+  // Two pushes of one zone would each take what the other puts for somebody else's.
+  const worker = jobs.work(KIND, { concurrency: 4, leaseMs: LEASE_MS, backoff, onePerKey: true }, async ({ payload }, { signal }) => push((payload as { zone: string }).zone, signal));
   void (async () => {
     for (;;) {
       await look().catch(tell);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createManualClock } from "../kernel/index.ts";
+import { createManualClock } from "./clock.ts";
 import { createRecent } from "./recent.ts";
 
 function setUp({ max = 3 } = {}) {

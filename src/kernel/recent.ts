@@ -1,4 +1,4 @@
-import type { Clock } from "../kernel/index.ts";
+import type { Clock } from "./clock.ts";
 
 /** What was read a moment ago, by key. Absent things are not kept: they may appear at any time, and nobody should push others out by asking for them. */
 export interface Recent<Value> {

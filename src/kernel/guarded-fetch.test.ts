@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import { UserError } from "./errors.ts";
+import { createGuardedFetch } from "./guarded-fetch.ts";
+
+async function origin(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const failsWith = (kind: string, text?: RegExp) => (err: unknown) => {
+  assert.ok(err instanceof UserError, String(err));
+  assert.equal(err.kind, kind, err.message);
+  if (text) assert.match(err.message, text);
+  return true;
+};
+
+const open = createGuardedFetch({ allowPrivate: true });
+const guarded = createGuardedFetch({ allowPrivate: false });
+
+test("what is no address of the web is refused", async () => {
+  for (const url of ["", "video.mp4", "/etc/passwd", "file:///etc/passwd", "ftp://example.com/a", "gopher://example.com", "data:text/plain,hi", "http://user:secret@example.com/", "http://example.com:25/", "http://example.com/a\0", "\thttp://example.com/", "http://exam\nple.com/", `http://example.com/${"a".repeat(5000)}`]) {
+    await assert.rejects(open(url), failsWith("badUrl"), url);
+  }
+});
+
+test("addresses of the own network are refused, in every dress, before anything is connected to", async (t) => {
+  let asked = 0;
+  const at = await origin(t, (_, response) => void (asked++, response.end()));
+  const { port } = new URL(at);
+  for (const host of ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "10.0.0.1", "169.254.169.254", "100.100.100.200", "[fe80::1]", "[fd00::1]", "localhost"]) {
+    await assert.rejects(guarded(`http://${host}:${port}/`, { headersMs: 2000 }), failsWith("refused"), host);
+  }
+  assert.equal(asked, 0);
+});
+
+test("a name is judged by where it leads, and connected to nowhere else", async (t) => {
+  const at = await origin(t, (request, response) => void response.end(request.headers.host));
+  const { port } = new URL(at);
+  let answers: string[][] = [["10.0.0.1", "127.0.0.1"]];
+  const asked: string[] = [];
+  const lookup = async (host: string) => {
+    asked.push(host);
+    return answers.shift() ?? [];
+  };
+  await assert.rejects(createGuardedFetch({ allowPrivate: false, lookup })(`http://rebind.example:${port}/`), failsWith("refused", /^Invalid URL: rebind\.example leads to no public address, and[a-z ]+$/));
+  // Were the name looked up once more for the connection, it would lead elsewhere.
+  answers = [["127.0.0.1"], ["192.0.2.1"]];
+  const answer = await createGuardedFetch({ allowPrivate: true, lookup })(`http://rebind.example:${port}/`);
+  assert.equal(await answer.text(100), `rebind.example:${port}`);
+  assert.deepEqual(asked, ["rebind.example", "rebind.example"]);
+  await assert.rejects(createGuardedFetch({ allowPrivate: true, lookup: async () => [] })("http://nothing.example/"), failsWith("unreachable"));
+});
+
+test("each redirect is checked, five are followed, and credentials stay with their origin", async (t) => {
+  const seen: (string | undefined)[] = [];
+  const other = await origin(t, (request, response) => {
+    seen.push(request.headers.authorization);
+    response.end("there");
+  });
+  const at = await origin(t, (request, response) => {
+    seen.push(request.headers.authorization);
+    const n = Number(request.url!.slice(1));
+    const location = request.url === "/private" ? "http://10.1.2.3/" : request.url === "/file" ? "file:///etc/passwd" : request.url === "/self" ? "/self" : n === 0 ? `${other}/x` : `/${n - 1}`;
+    response.writeHead(302, { location }).end("moved");
+  });
+  const answer = await open(`${at}/4`, { headers: { authorization: "Bearer x" } });
+  assert.equal(await answer.text(100), "there");
+  assert.equal(answer.url.href, `${other}/x`);
+  assert.deepEqual(seen, [...Array.from({ length: 5 }, () => "Bearer x"), undefined]);
+  await assert.rejects(open(`${at}/5`), failsWith("tooManyRedirects"));
+  await assert.rejects(open(`${at}/self`), failsWith("tooManyRedirects"));
+  await assert.rejects(open(`${at}/file`), failsWith("badUrl"));
+  assert.equal((await open(`${at}/4`, { redirects: 0 })).status, 302);
+  assert.equal((await open(`${at}/4`, { method: "POST", body: "{}" })).status, 302);
+  // Only the first hop is on the own network here: the guard looks at the second one for itself.
+  const { port } = new URL(at);
+  let hops = 0;
+  const mixed = createGuardedFetch({ allowPrivate: () => hops++ === 0 });
+  await assert.rejects(mixed(`http://127.0.0.1:${port}/private`), failsWith("refused", /10\.1\.2\.3/));
+});
+
+test("a body is counted as it comes, whatever was declared", async (t) => {
+  const at = await origin(t, (request, response) => {
+    if (request.url === "/declared") return void response.writeHead(200, { "content-length": "5000" }).flushHeaders();
+    if (request.url === "/short") return void (response.writeHead(200, { "content-length": "50" }), response.write("some"), setImmediate(() => response.destroy()));
+    const more = () => {
+      while (response.writable && response.write(Buffer.alloc(10_000)));
+      if (response.writable) response.once("drain", more);
+    };
+    more();
+  });
+  await assert.rejects(buffer((await open(`${at}/declared`, { maxBytes: 4000 })).body), failsWith("tooLarge"));
+  await assert.rejects(buffer((await open(`${at}/endless`, { maxBytes: 1_000_000 })).body), failsWith("tooLarge"));
+  await assert.rejects(buffer((await open(`${at}/short`)).body), failsWith("unreachable", /broke off/));
+  assert.equal((await (await open(`${at}/endless`)).text(12_345)).length, 12_345);
+});
+
+test("who does not answer, or answers by drops, is left", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const asked = Promise.withResolvers<void>();
+  const at = await origin(t, (request, response) => {
+    if (request.url === "/silent") return asked.resolve();
+    response.writeHead(200);
+    response.write("drop");
+  });
+  const silent = assert.rejects(open(`${at}/silent`, { headersMs: 5000 }), failsWith("tooSlow", /within 5 s/));
+  await asked.promise;
+  t.mock.timers.tick(5000);
+  await silent;
+
+  const drops = (await open(`${at}/drops`, { slowest: 1000 })).body[Symbol.asyncIterator]();
+  assert.equal(String((await drops.next()).value), "drop");
+  const second = assert.rejects(drops.next(), failsWith("tooSlow", /less than 1000 bytes came in 30 s/));
+  t.mock.timers.tick(30_000);
+  await second;
+
+  const long = await open(`${at}/drops`, { totalMs: 10_000, slowest: 0 });
+  const reading = assert.rejects(buffer(long.body), failsWith("tooSlow", /10 s are over/));
+  t.mock.timers.tick(10_000);
+  await reading;
+
+  const controller = new AbortController();
+  const aborted = open(`${at}/silent`, { signal: controller.signal });
+  controller.abort(new Error("enough"));
+  await assert.rejects(aborted, /enough/);
+});

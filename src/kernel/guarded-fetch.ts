@@ -1,0 +1,273 @@
+import { lookup as dnsLookup } from "node:dns/promises";
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { networkInterfaces } from "node:os";
+import { getCACertificates } from "node:tls";
+import { defineErrors, messageOf, UserError } from "./errors.ts";
+import { isLoopbackAddress, isNotPublicAddress, plainAddress } from "./networks.ts";
+
+/** Of fetching what a stranger named. The texts tell nothing of what an address behind the guard answered, nor which address a name has there: details do, for our log. */
+export const fetchErrors = defineErrors("fetch", {
+  badUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
+  refused: { code: 10010, http: 400, message: "Invalid URL: {host} leads to no public address, and nothing is fetched from or sent to another", fix: "Name a public address, or set stream.allow_private." },
+  unreachable: { code: 10010, http: 400, message: "Invalid URL: {host} cannot be reached: {reason}" },
+  tooManyRedirects: { code: 10010, http: 400, message: "Invalid URL: {host} was redirected more than {limit} times" },
+  tooSlow: { code: 10010, http: 400, message: "Invalid URL: {host} is too slow: {rule}" },
+  tooLarge: { code: 10010, http: 400, message: "Invalid URL: the answer of {host} is larger than {limit} bytes" },
+});
+
+/** The addresses of a host's name. */
+export type AddressLookup = (host: string) => Promise<string[]>;
+
+export interface GuardedFetchOptions {
+  /** Loopback, private, link-local addresses and those of this machine too. Asked for each request. */
+  allowPrivate: boolean | (() => boolean);
+  /** Default: the system's resolver. */
+  lookup?: AddressLookup;
+  /** Certificates to trust beside the system's, PEM. */
+  ca?: string;
+  userAgent?: string;
+}
+
+export interface GuardedRequest {
+  method?: "GET" | "HEAD" | "POST";
+  headers?: Record<string, string>;
+  /** With POST. */
+  body?: string | Uint8Array;
+  signal?: AbortSignal;
+  /** Redirects that are followed, of GET and HEAD. Default 5; a POST is never redirected: its answer is the redirect. */
+  redirects?: number;
+  /** Until the headers of each hop are there. Default 20 s. */
+  headersMs?: number;
+  /** Of all of it, the body too. Default 60 s. */
+  totalMs?: number;
+  /** Octets of the body. Default 1 MiB. */
+  maxBytes?: number;
+  /** Octets that have to come in each half minute that the reader waits. Default 1. */
+  slowest?: number;
+}
+
+export interface GuardedResponse {
+  /** The last one, behind redirects. */
+  url: URL;
+  status: number;
+  /** Names in lower case; of several, the first. */
+  headers: Record<string, string | undefined>;
+  /** Of one reading, which ends the request also where it ends early. Throws fetchErrors; an answer of a declared length that ends before is `unreachable`. */
+  body: AsyncIterable<Uint8Array>;
+  /** The body, at most so many octets of it, and the request is over. */
+  text(octets: number): Promise<string>;
+  /** Lets go of the connection; what has been read stays. To be called where nothing reads the body. */
+  close(): void;
+}
+
+export type GuardedFetch = (url: string, request?: GuardedRequest) => Promise<GuardedResponse>;
+
+/** A request on its way: where to, with what, under which bounds. */
+interface Asking extends Required<Omit<GuardedRequest, "signal" | "body">> {
+  body?: string | Uint8Array;
+  signal: AbortSignal;
+}
+
+const WINDOW_MS = 30_000;
+
+/**
+ * Fetches what users name, without being led into the own network: only http and https, no credentials in the address, connected to an
+ * address that was checked and to no other (a name that resolves to something else a moment later gains nothing), every redirect checked
+ * anew, with bounds of time and size. One connection per request; nothing is cached, decoded or remembered. Throws `fetchErrors`.
+ */
+export function createGuardedFetch({ allowPrivate, lookup = systemLookup, ca, userAgent = "reelpost" }: GuardedFetchOptions): GuardedFetch {
+  const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
+  const mayConnect = () => (typeof allowPrivate === "function" ? allowPrivate() : allowPrivate) || undefined;
+
+  async function ask(url: URL, asking: Asking): Promise<IncomingMessage> {
+    const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+    const late = timeLimit(asking.headersMs, () => fetchErrors.tooSlow({ host, rule: `it did not answer within ${asking.headersMs / 1000} s` }));
+    const signal = AbortSignal.any([asking.signal, late.signal]);
+    try {
+      const addresses = await aborting(signal, addressesOf(host, lookup, mayConnect() === true));
+      return await aborting(signal, send(url, { ...asking, signal }, { host, addresses, trusted }));
+    } catch (err) {
+      throw signal.aborted ? signal.reason : err;
+    } finally {
+      late.clear();
+    }
+  }
+
+  return async (text, options = {}) => {
+    const { method = "GET", redirects = 5, headersMs = 20_000, totalMs = 60_000, maxBytes = 1024 * 1024, slowest = 1, headers = {}, body } = options;
+    let url = readUrl(text);
+    const over = timeLimit(totalMs, () => fetchErrors.tooSlow({ host: url.hostname, rule: `${totalMs / 1000} s are over` }));
+    const signal = options.signal === undefined ? over.signal : AbortSignal.any([over.signal, options.signal]);
+    const asking: Asking = { method, redirects, headersMs, totalMs, maxBytes, slowest, signal, headers: { "user-agent": userAgent, accept: "*/*", "accept-encoding": "identity", ...headers }, ...(body !== undefined && { body }) };
+    try {
+      for (let hop = 0; ; hop++) {
+        const answer = await ask(url, asking);
+        const next = method === "POST" ? undefined : redirectOf(answer, url);
+        if (next === undefined || redirects === 0) return response(url, answer, asking, over.clear);
+        answer.destroy();
+        if (hop >= redirects) throw fetchErrors.tooManyRedirects({ host: url.hostname, limit: redirects });
+        if (next.origin !== url.origin) asking.headers = withoutCredentials(asking.headers);
+        url = next;
+      }
+    } catch (err) {
+      over.clear();
+      throw err;
+    }
+  };
+}
+
+export const systemLookup: AddressLookup = async (host) => (await dnsLookup(host, { all: true })).map(({ address }) => address);
+
+/** The address of a stranger as it may be fetched from. Throws badUrl. */
+export function readUrl(text: string): URL {
+  const bad = (reason: string) => fetchErrors.badUrl({ reason });
+  if (text.length > 4096) throw bad("it is longer than 4096 characters");
+  // A parser passes over what stands around an address, and who keeps the text does not.
+  if (/\p{Cc}/u.test(text)) throw bad("it has control characters");
+  const url = URL.parse(text);
+  if (url === null) throw bad(`${JSON.stringify(text.slice(0, 200))} is not an absolute URL`);
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw bad(`it begins with ${url.protocol}, only http: and https: are fetched`);
+  // Somebody's mail server is no place for requests either.
+  if (url.port === "25") throw bad("port 25 is closed");
+  if (url.username !== "" || url.password !== "") throw bad("user names and passwords in a URL are not sent");
+  return url;
+}
+
+/** Those that may be connected to. */
+async function addressesOf(host: string, lookup: AddressLookup, all: boolean): Promise<string[]> {
+  const found = isIP(host) !== 0 ? [host] : await lookup(host).catch((err: unknown) => {
+    throw fetchErrors.unreachable({ host, reason: "its name cannot be resolved" }, { cause: err });
+  });
+  if (found.length === 0) throw fetchErrors.unreachable({ host, reason: "its name has no address" });
+  const own = all ? undefined : ownAddresses();
+  const usable = found.filter((address) => isIP(address) !== 0 && (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own.has(plainAddress(address)))));
+  if (usable.length === 0) throw fetchErrors.refused({ host, address: found[0] });
+  return usable.slice(0, 8);
+}
+
+/** What listens on a public address of this very machine may trust those who come from it. */
+const ownAddresses = (): Set<string> => new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
+
+interface Way {
+  host: string;
+  addresses: string[];
+  trusted: string[] | undefined;
+}
+
+function send(url: URL, { method, headers, body, signal }: Asking, { host, addresses, trusted }: Way): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const options = {
+    method, agent: false, signal, lookup: pinned(addresses), autoSelectFamily: true,
+    headers: { ...headers, host: url.host, ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }) },
+    // A name is looked up by `lookup`; an address is connected to as it is, and has been checked.
+    host, port: url.port, path: url.pathname + url.search,
+  };
+  let asked: ClientRequest;
+  if (url.protocol === "https:") {
+    // A server that takes invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED takes none here.
+    asked = requestHttps({ ...options, rejectUnauthorized: true, ...(isIP(host) === 0 && { servername: host }), ...(trusted && { ca: trusted }) });
+  } else {
+    asked = requestHttp(options);
+  }
+  asked.on("error", (err) => reject(fetchErrors.unreachable({ host, reason: reasonOf(err) }, { cause: err })));
+  asked.once("response", resolve).once("upgrade", (_, socket) => {
+    socket.destroy();
+    reject(fetchErrors.unreachable({ host, reason: "it answered in another protocol" }));
+  });
+  asked.end(body);
+  return promise;
+}
+
+/** Errors of several addresses come as one without a text. */
+const reasonOf = (err: Error): string => (err instanceof AggregateError ? err.errors.map(messageOf)[0] ?? "no connection" : err.message);
+
+function pinned(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_, { all }, done) => setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
+}
+
+function redirectOf({ statusCode, headers: { location } }: IncomingMessage, from: URL): URL | undefined {
+  if (location === undefined || ![301, 302, 303, 307, 308].includes(statusCode ?? 0)) return undefined;
+  const to = URL.parse(location, from);
+  if (to === null) throw fetchErrors.badUrl({ reason: `${from.hostname} redirects to what is no URL` });
+  return readUrl(to.href);
+}
+
+const withoutCredentials = (headers: Record<string, string>) => Object.fromEntries(Object.entries(headers).filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name)));
+
+function response(url: URL, answer: IncomingMessage, asking: Asking, over: () => void): GuardedResponse {
+  const close = () => {
+    over();
+    answer.destroy();
+  };
+  // An answer that breaks off while nobody reads it is told to who reads it then.
+  answer.on("error", () => {}).once("close", over);
+  const body = readBody(url.hostname, answer, asking, close);
+  return {
+    url, body, close,
+    status: answer.statusCode ?? 0,
+    headers: Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])),
+    async text(octets) {
+      const parts: Uint8Array[] = [];
+      let size = 0;
+      for await (const part of body) {
+        parts.push(part);
+        size += part.length;
+        if (size >= octets) break;
+      }
+      return Buffer.concat(parts).subarray(0, octets).toString("utf8");
+    },
+  };
+}
+
+async function* readBody(host: string, answer: IncomingMessage, { maxBytes, slowest, signal }: Asking, close: () => void): AsyncGenerator<Uint8Array> {
+  const declared = answer.headers["content-length"];
+  const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let size = 0;
+  // Only the time that the reader waits counts: an origin is not slow because our disk is.
+  let [waited, octets] = [0, 0];
+  let slow: Error | undefined;
+  const tooSlow = () => answer.destroy((slow = fetchErrors.tooSlow({ host, rule: `less than ${slowest} bytes came in ${WINDOW_MS / 1000} s` })));
+  try {
+    if (declared !== undefined && Number(declared) > maxBytes) throw fetchErrors.tooLarge({ host, limit: maxBytes });
+    for (;;) {
+      const asked = performance.now();
+      const timer = setTimeout(tooSlow, WINDOW_MS - waited).unref();
+      const { done, value } = await pieces.next().finally(() => clearTimeout(timer));
+      if (done === true) return;
+      size += value.length;
+      if (size > maxBytes) throw fetchErrors.tooLarge({ host, limit: maxBytes });
+      waited += performance.now() - asked;
+      octets += value.length;
+      if (octets >= slowest) [waited, octets] = [0, 0];
+      yield value;
+    }
+  } catch (err) {
+    if (signal.aborted) throw signal.reason;
+    throw slow ?? (err instanceof UserError ? err : fetchErrors.unreachable({ host, reason: "the answer broke off" }, { cause: err }));
+  } finally {
+    close();
+  }
+}
+
+function timeLimit(ms: number, reason: () => Error): { signal: AbortSignal; clear(): void } {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(reason()), Math.max(0, ms)).unref();
+  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+}
+
+/** What is waited for may take longer than it is waited for. */
+async function aborting<Value>(signal: AbortSignal, waiting: Promise<Value>): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  waiting.catch(() => {});
+  try {
+    return await Promise.race([waiting, promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

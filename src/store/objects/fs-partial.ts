@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import { close, constants, fdatasync, fstat, ftruncate, open, write } from "node:fs";
+import { readdir, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { storeErrors } from "../errors.ts";
+import { codeOf, fromFs } from "./fs-errors.ts";
+import type { Folders } from "./fs-folders.ts";
+import { giveName } from "./fs-write.ts";
+import type { PartialObject } from "./port.ts";
+
+const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] = [promisify(open), promisify(close), promisify(fstat), promisify(ftruncate), promisify(fdatasync), promisify(write)];
+
+const FOLDER = ".partial";
+/** Octets of a stream are gathered into writes of this size. */
+const GATHER = 1024 * 1024;
+/** So much is in the memory of the machine only, at most: a sync at the end would otherwise be one of many seconds. */
+const SYNC_EACH = 64 * 1024 * 1024;
+/** Nobody has gone on with it for so long. */
+const ABANDONED_MS = 45 * 24 * 3_600_000;
+
+/** Files below `.partial`, one for each key, named by its digest: keys are longer than names may be. */
+export function createPartials(root: string, folders: Folders): (key: string) => PartialObject {
+  const folder = join(root, FOLDER);
+
+  return (key) => {
+    const temp = join(folder, createHash("sha256").update(key).digest("hex"));
+    const path = join(root, key);
+    const ours = async <Result>(step: Promise<Result>): Promise<Result> => {
+      try {
+        return await step;
+      } catch (err) {
+        throw fromFs(err, key);
+      }
+    };
+
+    /** What a file system tells as the size of a file that is only ever appended to is what it kept. */
+    async function size(): Promise<number> {
+      return (await sizeOf(temp)) ?? 0;
+    }
+
+    async function openNow(): Promise<number> {
+      await folders.make(folder, true);
+      const fd = await openAsync(temp, constants.O_RDWR | constants.O_CREAT, 0o600);
+      // Its name was there for long, except the first time.
+      if ((await statAsync(fd)).size === 0) await folders.sync(folder);
+      return fd;
+    }
+
+    return {
+      size,
+      async append(offset, body) {
+        const fd = await ours(openNow());
+        try {
+          const { size: kept } = await statAsync(fd);
+          if (kept !== offset) throw storeErrors.badOffset({ key, offset, size: kept });
+          return await appendTo(fd, offset, body, ours);
+        } finally {
+          await closeAsync(fd);
+        }
+      },
+      async complete(wanted) {
+        const kept = await sizeOf(temp);
+        if (kept === undefined) {
+          if ((await sizeOf(path)) === wanted) return;
+          throw storeErrors.absent({ key });
+        }
+        if (kept !== wanted) throw storeErrors.badOffset({ key, offset: wanted, size: kept });
+        await ours(syncFile(temp));
+        await ours(giveName({ temp, path, folders }, true));
+      },
+      async discard() {
+        await ours(unlink(temp)).catch(ignoreAbsent);
+      },
+    };
+  };
+}
+
+type Ours = <Result>(step: Promise<Result>) => Promise<Result>;
+
+/** At positions of its own: another writer of the same bytes, on a connection that was given up, writes the same bytes. */
+async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Array>, ours: Ours): Promise<number> {
+  let position = offset;
+  let unsynced = 0;
+  let failure: { err: unknown } | undefined;
+  /** A disk that failed to take what it was given may say later that it has. */
+  let unsure = false;
+  const sync = async () => {
+    try {
+      await ours(syncAsync(fd));
+    } catch (err) {
+      unsure = true;
+      throw err;
+    }
+  };
+  /** One piece is written while the next one is gathered. */
+  let writing: Promise<void> = Promise.resolve();
+  const write = (bytes: Uint8Array) => {
+    writing = ours(writeAt(fd, bytes, position));
+    writing.catch(() => {});
+    position += bytes.length;
+    unsynced += bytes.length;
+  };
+  try {
+    for await (const bytes of gather(body)) {
+      await writing;
+      if (unsynced >= SYNC_EACH) {
+        await sync();
+        unsynced = 0;
+      }
+      write(bytes);
+    }
+  } catch (err) {
+    failure = { err };
+  }
+  try {
+    await writing;
+  } catch (err) {
+    // A full disk goes before whatever the source has to say.
+    failure = { err };
+  }
+  await sync().catch((err: unknown) => (failure ??= { err }));
+  if (unsure) await truncateAsync(fd, offset).catch(() => {});
+  if (failure) throw failure.err;
+  return position;
+}
+
+/** Pieces worth a write; what was gathered when the source fails comes before its error. A piece stays as it is until the one after the next is asked for. */
+async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let [gathered, spare] = [Buffer.allocUnsafeSlow(GATHER), Buffer.allocUnsafeSlow(GATHER)];
+  let used = 0;
+  try {
+    for await (const chunk of body) {
+      for (let at = 0; at < chunk.length; ) {
+        const taken = Math.min(chunk.length - at, GATHER - used);
+        gathered.set(chunk.subarray(at, at + taken), used);
+        at += taken;
+        used += taken;
+        if (used < GATHER) continue;
+        yield gathered;
+        [gathered, spare] = [spare, gathered];
+        used = 0;
+      }
+    }
+  } catch (err) {
+    if (used > 0) yield gathered.subarray(0, used);
+    throw err;
+  }
+  if (used > 0) yield gathered.subarray(0, used);
+}
+
+/** write(2) may take less than it was given. */
+async function writeAt(fd: number, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) done += (await writeAsync(fd, bytes, done, bytes.length - done, position + done)).bytesWritten;
+}
+
+async function syncFile(path: string): Promise<void> {
+  const fd = await openAsync(path, "r+");
+  try {
+    await syncAsync(fd);
+  } finally {
+    await closeAsync(fd);
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    return found.isFile() ? found.size : undefined;
+  } catch (err) {
+    if (codeOf(err) === "ENOENT" || codeOf(err) === "ENOTDIR") return undefined;
+    throw err;
+  }
+}
+
+function ignoreAbsent(err: unknown): void {
+  if (codeOf(err) !== "ENOENT") throw err;
+}
+
+/** What was begun and forgotten, by whoever began it too. */
+export async function sweepPartials(root: string): Promise<void> {
+  const folder = join(root, FOLDER);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS) await unlink(path).catch(ignoreAbsent);
+  }
+}

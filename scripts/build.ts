@@ -1,7 +1,8 @@
 // npm run build: src/ as JavaScript in dist/. The published package needs it: Node strips no types below node_modules.
 import { spawnSync } from "node:child_process";
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bundleWeb } from "../src/stream/player/bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
@@ -11,6 +12,9 @@ compile("tsconfig.build.json");
 compile("tsconfig.build.inside.json");
 // What is read at run time and is no code: SQL, templates, schemas.
 cpSync(join(root, "src"), dist, { recursive: true, filter: (path) => !/\.tsx?$/.test(path) });
+// What browsers load of us.
+mkdirSync(join(dist, "web"));
+for (const [name, body] of await bundleWeb(join(root, "web"))) writeFileSync(join(dist, "web", name), body);
 
 function compile(project: string): void {
   const { status, error } = spawnSync(join(root, "node_modules", ".bin", "tsc"), ["-p", project], { cwd: root, stdio: ["ignore", "inherit", "inherit"] });

@@ -1,20 +1,27 @@
 /**
  * npm start: the whole trip of a message on one machine. A platform with a domain, whose DNS answers; a worker that is deployed and has an address
- * there; a message sent to it by a real client; what the worker did, what was forwarded to another mail server, and the log of it all.
+ * there; a message sent to it by a real client; what the worker did, what was forwarded to another mail server, and the log of it all. Beside it
+ * the trip of a video: uploaded, watched a moment later, and sent by mail to a worker that publishes it; and a short broadcast that is watched while it
+ * runs, and is a video afterwards.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
 import { join, relative } from "node:path";
 import { parse } from "jsonc-parser";
-import { createTransport } from "nodemailer";
+import { createTransport, type SendMailOptions } from "nodemailer";
 import PostalMime from "postal-mime";
+import { showBroadcast } from "./start/live.ts";
 import { startElsewhere, type Delivered } from "./start/elsewhere.ts";
+import { makeClip } from "./start/clip.ts";
 import { fromHere, startPlatform, type Platform } from "./start/platform.ts";
 import { portNear } from "./start/ports.ts";
+import { headline, row, say } from "./start/tell.ts";
+import { showReply, uploadVideo } from "./start/video.ts";
 import { ensureSystem } from "./system.ts";
 
 const root = join(import.meta.dirname, "..");
 const inbox = join(root, "examples", "inbox");
+const mailAVideo = join(root, "examples", "mail-a-video");
 const folder = join(root, ".reelpost", "start");
 const host = "127.0.0.1";
 
@@ -24,16 +31,13 @@ const SENDER = "ada@lovelace.test";
 const OWNER = "me@home.test";
 
 const domainOf = (address: string) => address.slice(address.indexOf("@") + 1);
-const say = (line = "") => void process.stdout.write(`${line}\n`);
-const headline = (text: string) => say(`\n${text}`);
-const row = (name: string, text: string) => say(`  ${name.padEnd(18)} ${text}`);
 
-ensureSystem("start");
+const videos = !ensureSystem("start").includes("ffmpeg");
 // Each start begins with nothing.
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
-const ports = { http: await portNear(8787), smtp: await portNear(2525), dns: await portNear(1053), submission: await portNear(2465) };
+const ports = { http: await portNear(8787), smtp: await portNear(2525), dns: await portNear(1053), submission: await portNear(2465), rtmp: await portNear(1935), rtmps: await portNear(1936), srt: await portNear(8890) };
 const elsewhere = await startElsewhere();
 const platform = await startPlatform(
   ["--data-dir", join(folder, "data"), "--port", String(ports.http), "--smtp-port", String(ports.smtp)],
@@ -41,6 +45,11 @@ const platform = await startPlatform(
   {
     REELPOST_DNS_PORT: String(ports.dns),
     REELPOST_SUBMISSION_PORT: String(ports.submission),
+    REELPOST_LIVE_RTMP_PORT: String(ports.rtmp),
+    REELPOST_LIVE_RTMPS_PORT: String(ports.rtmps),
+    REELPOST_LIVE_SRT_PORT: String(ports.srt),
+    // The recording of a broadcast is ready when nobody comes back to it for so long.
+    REELPOST_LIVE_RECONNECT_SECONDS: "2",
     REELPOST_OUTBOUND_DELIVER: "smart_host",
     REELPOST_OUTBOUND_SMART_HOSTS: `smtp://${host}:${elsewhere.port}`,
   },
@@ -56,8 +65,10 @@ try {
   await sendMessage();
   await showWorker(platform, deployed);
   showForward(await elsewhere.next(({ to }) => to.includes(OWNER)));
+  const watch = videos ? { video: await showVideos(platform, zone), broadcast: await showBroadcast(platform) } : undefined;
+  if (watch === undefined) headline("No video was uploaded, as ffmpeg is not installed. Mail does not need it.");
   await showLog(platform);
-  showWays(platform, deployed);
+  showWays(platform, deployed, watch);
 } catch (err) {
   process.stderr.write(`npm start: ${err instanceof Error ? err.message : String(err)}\nThe log of the server: ${fromHere(join(folder, "server.log"))}\n`);
   platform.kill("SIGTERM");
@@ -70,9 +81,11 @@ await elsewhere.close();
 async function makeDomain({ call, account }: Platform): Promise<string> {
   const zone = await call<{ id: string }>("POST", "/zones", { name: DOMAIN, account: { id: account.id } });
   await call("POST", `/zones/${zone.id}/email/routing/dns`, {});
-  // Where the sender comes from: its SPF record says that this machine may send its mail.
+  // Where the sender comes from: its SPF record says that this machine may send its mail, and its DMARC policy that others may rely on that. Workers reply to such mail only.
   const senders = await call<{ id: string }>("POST", "/zones", { name: domainOf(SENDER), account: { id: account.id } });
-  await call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name: domainOf(SENDER), content: '"v=spf1 ip4:127.0.0.1 -all"', ttl: 300 });
+  const says = (name: string, text: string) => call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name, content: `"${text}"`, ttl: 300 });
+  await says(domainOf(SENDER), "v=spf1 ip4:127.0.0.1 -all");
+  await says(`_dmarc.${domainOf(SENDER)}`, "v=DMARC1; p=reject");
 
   const resolver = new Resolver({ timeout: 2000, tries: 3 });
   resolver.setServers([`${host}:${ports.dns}`]);
@@ -101,49 +114,60 @@ interface Deployed {
   url: string;
 }
 
-async function deployInbox({ call, cli, account, workers }: Platform): Promise<Deployed> {
+async function deployInbox(platform: Platform): Promise<Deployed> {
+  const { call, account, workers } = platform;
   const storage = `/accounts/${account.id}`;
   const kv = await call<{ id: string }>("POST", `${storage}/storage/kv/namespaces`, { title: "inbox-counters" });
   const d1 = await call<{ uuid: string }>("POST", `${storage}/d1/database`, { name: "inbox" });
   await call("POST", `${storage}/r2/buckets`, { name: "inbox-attachments" });
-  const config = parse(readFileSync(join(inbox, "wrangler.jsonc"), "utf8")) as Record<string, unknown>;
-  const file = join(folder, "wrangler.json");
-  writeFileSync(
-    file,
-    JSON.stringify({
-      ...config,
-      main: relative(folder, join(inbox, "src", "index.ts")),
-      kv_namespaces: [{ binding: "COUNTERS", id: kv.id }],
-      d1_databases: [{ binding: "MESSAGES", database_name: "inbox", database_id: d1.uuid }],
-    }, null, 2),
-  );
-  await cli("deploy", "--config", file);
+  const config = await deployExample(platform, inbox, {
+    kv_namespaces: [{ binding: "COUNTERS", id: kv.id }],
+    d1_databases: [{ binding: "MESSAGES", database_name: "inbox", database_id: d1.uuid }],
+  });
   headline("A worker, inbox, is deployed with a KV namespace, an R2 bucket and a D1 database.");
-  return { config: file, url: workers.replace("<worker>", "inbox") };
+  return { config, url: workers.replace("<worker>", "inbox") };
 }
 
-async function makeRules({ call }: Platform, zone: string): Promise<void> {
-  const rule = (local: string, type: string, value: string) =>
-    call("POST", `/zones/${zone}/email/routing/rules`, { name: local, matchers: [{ type: "literal", field: "to", value: `${local}@${DOMAIN}` }], actions: [{ type, value: [value] }] });
-  await rule("inbox", "worker", "inbox");
-  await rule("hello", "forward", OWNER);
+/** With what only this server can say put into a copy of its configuration. Where that copy is. */
+async function deployExample({ cli }: Platform, example: string, bindings: Record<string, unknown>): Promise<string> {
+  const config = parse(readFileSync(join(example, "wrangler.jsonc"), "utf8")) as { name: string };
+  const file = join(folder, `${config.name}.json`);
+  writeFileSync(file, JSON.stringify({ ...config, main: relative(folder, join(example, "src", "index.ts")), ...bindings }, null, 2));
+  await cli("deploy", "--config", file);
+  return file;
+}
+
+async function makeRules(platform: Platform, zone: string): Promise<void> {
+  await makeRule(platform, zone, "inbox", "worker", "inbox");
+  await makeRule(platform, zone, "hello", "forward", OWNER);
   headline("Two rules:");
   row(`inbox@${DOMAIN}`, "to the worker inbox");
   row(`hello@${DOMAIN}`, `on to ${OWNER}`);
 }
 
+async function makeRule({ call }: Platform, zone: string, local: string, type: "worker" | "forward", value: string): Promise<void> {
+  await call("POST", `/zones/${zone}/email/routing/rules`, { name: local, matchers: [{ type: "literal", field: "to", value: `${local}@${DOMAIN}` }], actions: [{ type, value: [value] }] });
+}
+
 async function sendMessage(): Promise<void> {
-  const transport = createTransport({ host, port: ports.smtp, secure: false, tls: { rejectUnauthorized: false } });
-  const { response } = await transport.sendMail({
-    from: `Ada Lovelace <${SENDER}>`,
+  const response = await send({
     to: [`inbox@${DOMAIN}`, `hello@${DOMAIN}`],
     subject: "Notes on the engine",
     text: "Good evening,\n\nthe Analytical Engine weaves algebraic patterns just as the loom weaves flowers and leaves.\nThe first numbers are in the attached table.\n\nAda\n",
     attachments: [{ filename: "bernoulli.csv", contentType: "text/csv", content: "n,B(n)\n0,1\n1,-1/2\n2,1/6\n4,-1/30\n" }],
   });
-  transport.close();
   headline(`A message from ${SENDER} to both, over SMTP to ${host}:${ports.smtp}. The server answered:`);
   say(`  ${response}`);
+}
+
+/** Over SMTP. What the server said to it. */
+async function send(message: { to: string[]; subject: string; text: string; attachments: SendMailOptions["attachments"] }): Promise<string> {
+  const transport = createTransport({ host, port: ports.smtp, secure: false, tls: { rejectUnauthorized: false } });
+  try {
+    return (await transport.sendMail({ from: `Ada Lovelace <${SENDER}>`, ...message })).response;
+  } finally {
+    transport.close();
+  }
 }
 
 interface Mailbox {
@@ -180,17 +204,42 @@ function showForward({ from, raw }: Delivered): void {
   tell("DKIM-Signature", /\bd=[^;]+/);
 }
 
+/** Where the uploaded one is watched. */
+async function showVideos(platform: Platform, zone: string): Promise<string> {
+  const { watch } = await uploadVideo(platform, folder);
+  await deployExample(platform, mailAVideo, {});
+  await makeRule(platform, zone, "videos", "worker", "mail-a-video");
+  await mailVideo();
+  await showReply(elsewhere, SENDER);
+  return watch;
+}
+
+async function mailVideo(): Promise<void> {
+  const path = join(folder, "greetings.mp4");
+  await makeClip(path, 5);
+  const response = await send({
+    to: [`videos@${DOMAIN}`],
+    subject: "Greetings from the workshop",
+    text: "Good morning,\n\nthe mill at work, five seconds of it.\n\nAda\n",
+    attachments: [{ filename: "greetings.mp4", contentType: "video/mp4", path }],
+  });
+  headline(`A second worker, mail-a-video, has the address videos@${DOMAIN}. A message with a video attached, over SMTP:`);
+  say(`  ${response}`);
+}
+
 async function showLog({ cli }: Platform): Promise<void> {
-  headline("The log of both, as `reelpost email log` prints it:");
+  headline("The log of it all, as `reelpost email log` prints it:");
   say((await cli("email", "log", "--zone", DOMAIN)).replace(/^/gm, "  "));
 }
 
-function showWays({ url, api, token }: Platform, { config, url: worker }: Deployed): void {
+function showWays({ url, api, token }: Platform, { config, url: worker }: Deployed, watch: { video: string; broadcast: string } | undefined): void {
   say(`
 Go on
-  the mailbox      ${worker}/
+  the mailbox      ${worker}/${watch === undefined ? "" : `
+  the video        ${watch.video}
+  the broadcast    ${watch.broadcast}`}
   the platform     ${url}/      the API: ${api}/docs
-  send more        any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to inbox@${DOMAIN} or hello@${DOMAIN}
+  send more        any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to inbox@${DOMAIN}, hello@${DOMAIN}${watch === undefined ? "" : `, or with a video to videos@${DOMAIN}`}
   as the server's administrator, in another terminal
                    export API_BASE_URL=${api} API_TOKEN=${token}
                    npx reelpost email log --zone ${DOMAIN}

@@ -35,12 +35,16 @@ const needs: Need[] = [
     { name: "dig", program: "dig", debianPackage: "bind9-dnsutils", without: "the DNS server is not asked by dig" },
     { name: "OpenSSL", program: "openssl", debianPackage: "openssl", without: "STARTTLS is not spoken with openssl s_client" },
     { name: "swaks", program: "swaks", debianPackage: "swaks", without: "mail is not sent by swaks" },
+    { name: "Net::SSLeay", found: () => spawnSync("perl", ["-MNet::SSLeay", "-e1"]).status === 0, debianPackage: "libnet-ssleay-perl", without: "swaks speaks no TLS" },
     { name: "Postfix", program: "smtp-source", debianPackage: "postfix", without: "smtp-source, smtp-sink and posttls-finger do not talk to the mail server" },
     { name: "dkimpy", program: "dkimverify", debianPackage: "python3-dkim", without: "signatures and seals are not checked by another implementation" },
     { name: "OpenDKIM", program: "opendkim", debianPackage: "opendkim", without: "signatures are not checked by OpenDKIM" },
     { name: "Pebble", program: "pebble", debianPackage: "pebble", without: "certificates are not asked for at a real ACME server" },
     { name: "kdig", program: "kdig", debianPackage: "knot-dnsutils", without: "the DNS server is not asked by kdig" },
-  ].map(({ program, ...need }): Need => ({ ...need, for: ["test"], found: () => isProgram(program), install: (apt) => withoutServices(() => void apt("install", need.debianPackage)) })),
+    { name: "bubblewrap", program: "bwrap", debianPackage: "bubblewrap", without: "video programs are confined by limits only", for: ["start", "test"] as Purpose[] },
+    { name: "ffmpeg", program: "ffmpeg", debianPackage: "ffmpeg", without: "videos cannot be processed", for: ["start", "test"] as Purpose[] },
+    { name: "Chromium", program: "chromium", debianPackage: "chromium", without: "videos are not played in a browser" },
+  ].map(({ program = "", ...need }: Omit<Need, "for" | "found" | "install"> & Partial<Need> & { program?: string }): Need => ({ for: ["test"], found: () => isProgram(program), ...need, install: (apt) => withoutServices(() => void apt("install", need.debianPackage)) })),
 ];
 
 const isProgram = (name: string) => [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].some((folder) => existsSync(join(folder, name)));

@@ -13,7 +13,8 @@ export async function createColdStart(kit: Kit, { worker, compatibilityDate, nex
   const dir = join(kit.dir, "cold-start");
   await mkdir(dir);
   const bindings = composeBindings(await openStore(dir, basics), dir, basics);
-  const runtime = createRuntime({ services: { ...bindings, sendEmail: { handle: () => Promise.reject(new Error("not bound")) } }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
+  const notBound = { handle: () => Promise.reject(new Error("not bound")) };
+  const runtime = createRuntime({ services: { ...bindings, stream: notBound, sendEmail: notBound }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
   lifecycle.onStop("workers", () => runtime.close());
   const content = await readFile(worker, "utf8");
 

@@ -7,7 +7,7 @@ import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "./api.testing.ts";
 import { answer, pageAnswer, route } from "./operation.ts";
 import { pageQuery, pageRequest } from "./paging.ts";
 
-const errors = defineErrors("things", { gone: { code: 10007, http: 404, message: "There is no {name}.", fix: "Make {name} first." }, worded: { code: "E_THING", http: 409, message: "in use" } });
+const errors = defineErrors("things", { gone: { code: 10007, http: 404, message: "There is no {name}.", fix: "Make {name} first." }, worded: { code: "E_THING", http: 409, message: "in use" }, final: { code: 10008, http: 409, permanent: true, message: "used up" } });
 const stock = Array.from({ length: 45 }, (_, index) => ({ id: `t${index}` }));
 const thing = z.object({ id: z.string() });
 
@@ -20,6 +20,7 @@ const routes = [
   route({ id: "get", method: "get", path: "/accounts/{account_id}/things/{thing_id}", tag: "Things", summary: "Get", permission: "Workers Scripts Read", result: thing }, async ({ params }) => {
     if (params.thing_id === "bug") throw new TypeError("a bug");
     if (params.thing_id === "worded") throw errors.worded();
+    if (params.thing_id === "final") throw errors.final();
     if (params.thing_id === "misshapen") return answer({ id: 7 } as never);
     if (params.thing_id !== "t1") throw errors.gone({ name: params.thing_id });
     return answer({ id: "t1" });
@@ -68,6 +69,7 @@ test("what is thrown becomes an envelope: words for the caller's mistakes, a pla
   assert.deepEqual([gone.status, gone.body], [404, { success: false, errors: [{ code: 10007, message: "There is no zzz.", error_chain: [{ code: 10007, message: "Make zzz first." }] }], messages: [], result: null }]);
   const worded = await call("get", `${base}/worded`);
   assert.deepEqual([worded.status, worded.body.errors[0].code, worded.body.errors[0].error_chain[0].message], [409, 10002, "E_THING"]);
+  assert.deepEqual([worded, await call("get", `${base}/final`)].map(({ status, headers }) => [status, headers.get("x-should-retry")]), [[409, null], [409, "false"]]);
   const bug = await call("get", `${base}/bug`);
   assert.equal(bug.status, 500);
   assert.ok(bug.body.errors[0].message.includes(bug.headers.get("x-request-id")));

@@ -37,7 +37,7 @@ test("a form of a million parts is refused before any of them is made", async (t
   assert.deepEqual([refused.status, refused.body.errors[0].code], [400, 10021]);
 });
 
-test("bodies that together take more memory than there is for them are refused until one is done", { timeout: 20_000 }, async (t) => {
+test("bodies that together take more memory than there is for them are refused until one is done", { timeout: 60_000 }, async (t) => {
   const held = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
   const routes = [route({ ...operation, id: "hold", method: "put", path: "/accounts/{account_id}/things", summary: "Hold", result: z.number() }, async ({ bytes, request }) => {
@@ -60,7 +60,7 @@ test("bodies that together take more memory than there is for them are refused u
   assert.equal((await call("put", path, { body })).body.result, body.length);
 });
 
-test("a client that goes away in the middle of its body is no failure of the server", { timeout: 20_000 }, async (t) => {
+test("a client that goes away in the middle of its body is no failure of the server", { timeout: 60_000 }, async (t) => {
   const ended = Promise.withResolvers<void>();
   const lines: string[] = [];
   const log = createLog({ level: "info", destination: new Writable({ write: (line: Buffer, _, done) => {

@@ -30,6 +30,11 @@ function answerOf(error: UserError): Failure {
   return {
     status: error.entry.http,
     envelope: failure([errorItem(error)], result ?? null),
-    headers: { ...(wait !== undefined && { "retry-after": String(wait) }), ...(typeof allow === "string" && { allow }) },
+    headers: {
+      ...(wait !== undefined && { "retry-after": String(wait) }),
+      ...(typeof allow === "string" && { allow }),
+      // The official clients repeat every 409 unless this says that it is of no use.
+      ...(error.entry.permanent === true && { "x-should-retry": "false" }),
+    },
   };
 }

@@ -20,6 +20,14 @@ test("everything else is the platform's", () => {
   assert.deepEqual(destinationOf("/workers/", "h", DOMAIN), { kind: "platform", path: "/workers/" });
 });
 
+test("videos have hosts of their own, whatever is served below the same name", () => {
+  for (const [host, domain] of [["customer-a1.videos.example.com:8787", "videos.example.com"], ["Customer-a1.VIDEOS.example.com.", "videos.example.com:8787"], ["customer-a1.acme.workers.example.com", "acme.workers.example.com"]] as const) {
+    assert.deepEqual(destinationOf("/client/v4/user", host, DOMAIN, domain), { kind: "video" });
+  }
+  for (const host of ["videos.example.com", "acme.videos.example.com", "x.customer-a1.videos.example.com", "customer-a1.example.com", undefined]) assert.equal(destinationOf("/", host, DOMAIN, "videos.example.com").kind, "platform");
+  assert.equal(destinationOf("/", "customer-a1.workers.example.com", DOMAIN).kind, "platform");
+});
+
 test("two hosts are one too many", () => {
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "Host", "hOST", "a"]), true);
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "host", "X-Host", "b"]), false);

@@ -2,16 +2,18 @@
 export type Destination =
   | { kind: "worker"; label: string; script: string; url: string }
   | { kind: "default-account-worker"; script: string; url: string }
+  | { kind: "video" }
   | { kind: "platform"; path: string };
 
 const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
 
 /**
  * `<script>.<label>.<domain>` is a worker; so is `/workers/<script>/…` on any other name, without that prefix in the URL the worker sees.
- * Everything else is the platform's own.
+ * `customer-<code>.<videoDomain>` has videos and nothing else, also where that is a name below `domain`. Everything else is the platform's own.
  */
-export function destinationOf(url: string, host: string | undefined, domain: string): Destination {
+export function destinationOf(url: string, host: string | undefined, domain: string, videoDomain = ""): Destination {
   const name = hostName(host);
+  if (videoDomain !== "" && name.startsWith("customer-") && name.slice(name.indexOf(".") + 1) === hostName(videoDomain)) return { kind: "video" };
   if (name.length > domain.length && name.endsWith(domain) && name[name.length - domain.length - 1] === ".") {
     const labels = name.slice(0, -domain.length - 1).split(".");
     if (labels.length === 2 && labels.every((label) => label !== "")) return { kind: "worker", script: labels[0]!, label: labels[1]!, url };

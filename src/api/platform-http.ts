@@ -8,6 +8,7 @@ import type { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
+import { lingerBeforeClose } from "./lingering-close.ts";
 import { destinationOf, namesTwoHosts, type Destination } from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
@@ -22,6 +23,8 @@ export interface PlatformHttpOptions {
   };
   /** Below it a host name names a worker, also where this process runs none: "workers.example.com". */
   domain: string;
+  /** `customer-<code>.<this>`, with or without a port, has what `others` answer and nothing else; empty: no host has. */
+  videoDomain?: string;
   /** Takes an upgrade that is its own (a tail) and returns true. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** Paths of the platform itself: `/healthz`. */
@@ -30,6 +33,8 @@ export interface PlatformHttpOptions {
   prefixes?: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
   /** Asked in turn for what lies below `/.well-known/` (RFC 8615), whatever the host, before all others; false: not one of its requests. */
   wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
+  /** Asked in turn for what is not the API, a worker, a prefix or a page; false: not one of its requests. */
+  others?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   log: Log;
   /** How long close() waits for requests under way before it cuts them. Default 30 s. */
   graceMs?: number;
@@ -46,16 +51,18 @@ const IDLE_MS = 500;
 /** How long a body for the API or a transfer may stand still. What is sent to a worker is the worker's to wait for. */
 const BODY_IDLE_MS = 60_000;
 
+const NO_UPGRADE = "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n";
+
 const SERVER_OPTIONS = { ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket" };
 
 /** The HTTP port of the platform, and HTTPS where it is wanted: the API, the workers' own addresses, and the server's health. */
-export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefixes = {}, wellKnown = [], log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+export function createPlatformHttp({ api, workers, domain, videoDomain = "", upgrade, pages, prefixes = {}, wellKnown = [], others = [], log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
   const servers: Server[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
-  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, domain);
+  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, domain, videoDomain);
 
-  async function refOf(destination: Exclude<Destination, { kind: "platform" }>): Promise<ScriptRef | undefined> {
+  async function refOf(destination: Exclude<Destination, { kind: "platform" | "video" }>): Promise<ScriptRef | undefined> {
     if (workers === undefined) return undefined;
     const label = destination.kind === "worker" ? destination.label : await workers.defaultLabel();
     return label === undefined ? undefined : workers.bySubdomain(label, destination.script);
@@ -74,12 +81,19 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
 
   function onUsual(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
-    if (destination.kind === "platform") cutIdleBody(request, BODY_IDLE_MS);
+    if (destination.kind === "platform" || destination.kind === "video") {
+      cutIdleBody(request, BODY_IDLE_MS);
+      lingerBeforeClose(request);
+    }
     if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`)) return onApi(request, response);
     return onOther(destination, request, response);
   }
 
   async function onOther(destination: Destination, request: IncomingMessage, response: ServerResponse) {
+    if (destination.kind === "video") {
+      for (const respond of others) if (await respond(request, response)) return;
+      return refuse(response, 404, "There is nothing under this path: only videos are at this host.");
+    }
     if (destination.kind !== "platform") {
       const ref = await refOf(destination);
       if (ref === undefined) return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
@@ -91,6 +105,7 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
     const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning));
     if (prefix !== undefined) return prefixes[prefix]!(request, response);
     const page = pages[destination.path];
+    if (page === undefined) for (const respond of others) if (await respond(request, response)) return;
     if (page === undefined) return refuse(response, 404, "There is nothing under this path. The front page, /, names what there is.");
     if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
     await page(request, response);
@@ -100,11 +115,12 @@ export function createPlatformHttp({ api, workers, domain, upgrade, pages, prefi
     if (namesTwoHosts(request.rawHeaders)) return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     const destination = pick(request);
     if (destination.kind === "platform") {
-      if (upgrade?.(request, socket, head) !== true) socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
+      if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE);
       return;
     }
+    if (destination.kind === "video") return void socket.end(NO_UPGRADE);
     const ref = await refOf(destination);
-    if (ref === undefined) return void socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n");
+    if (ref === undefined) return void socket.end(NO_UPGRADE);
     request.url = destination.url;
     workers!.live.upgrade(ref, request, socket, head);
   }

@@ -32,8 +32,18 @@ test("a word goes before a parameter, and a way that leads nowhere is gone back"
   ours.add("GET", "/o/*", "/o/*");
   assert.deepEqual(match("/o/anything/at/all")?.[0], "/o/*");
   assert.equal(match("/o"), undefined);
-  for (const path of ["/a/", "/k/", "/k", "/a/x/b/c", "/b", ""]) assert.equal(match(path), undefined, path);
+  for (const path of ["/k/", "/k", "/a/x/b/c", "/b", ""]) assert.equal(match(path), undefined, path);
   assert.equal(match("/a", "POST"), undefined);
+});
+
+test("a slash at the end means the same as none, but to DELETE, and where it may belong to a key", () => {
+  const router = createSegmentRouter<string>();
+  for (const [method, path] of [["GET", "/a"], ["DELETE", "/a"], ["GET", "/a/:x"], ["GET", "/k"], ["GET", "/k/:key{.+}"]] as const) router.add(method, path, `${method} ${path}`);
+  const match = (method: string, path: string) => seen(router.match(method, path))[0];
+  assert.deepEqual(match("GET", "/a/"), ["GET /a", {}]);
+  assert.deepEqual(match("GET", "/a/b/"), ["GET /a/:x", { x: "b" }]);
+  assert.deepEqual(match("GET", "/k/b/"), ["GET /k/:key{.+}", { key: "b/" }]);
+  for (const [method, path] of [["DELETE", "/a/"], ["GET", "/k/"], ["GET", "/a//"], ["GET", "/"]] as const) assert.equal(match(method, path), undefined, `${method} ${path}`);
 });
 
 test("finds what Hono's own router finds", () => {

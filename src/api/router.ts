@@ -52,6 +52,8 @@ const createNode = <T>(): Node<T> => ({ fixed: new Map(), ends: new Map(), rest:
 /** `from`: where the next segment begins. Leaves the values of the parameters in `values`. */
 function find<T>(node: Node<T>, method: string, path: string, from: number, values: string[]): End<T> | undefined {
   if (from > path.length) return node.ends.get(method);
+  // A slash at the end, as some documents of the hosted API write it, means the same as none. Not to DELETE: behind it an empty name may have been meant.
+  if (from === path.length && method !== "DELETE" && node.rest.size === 0) return node.ends.get(method);
   const slash = path.indexOf("/", from);
   const to = slash < 0 ? path.length : slash;
   const segment = path.slice(from, to);

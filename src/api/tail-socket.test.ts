@@ -207,7 +207,7 @@ test("at the end of the server readers are told to go; nobody new comes", async 
   assert.equal((await rawClient(t, port)).status, 503);
 });
 
-test("who says goodbye and goes on talking is left", { timeout: 10_000 }, async (t) => {
+test("who says goodbye and goes on talking is left", { timeout: 60_000 }, async (t) => {
   const { port, left } = await open(t);
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   socket.on("error", () => {}).resume();

@@ -65,6 +65,7 @@ const KINDS: Record<Binding["type"], string> = {
   kv_namespace: "KV namespace",
   r2_bucket: "R2 bucket",
   d1: "D1 database",
+  stream: "Stream",
   send_email: "send email",
 };
 
@@ -82,6 +83,8 @@ function resourceOf(binding: Binding): string {
       return binding.bucket_name;
     case "d1":
       return binding.id;
+    case "stream":
+      return "videos on this machine";
     case "send_email":
       return sendersAndRecipients(binding);
   }

@@ -13,6 +13,8 @@ interface Options {
   workers: readonly string[];
   /** Why a worker cannot answer at all (its code never built); undefined when it can. */
   unavailable: (worker: string) => string | undefined;
+  /** Whatever is asked for below the path of videos. Resolves false for what is none of its addresses. */
+  video: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
   /** What the health path reports beside `status`. */
   health: () => Record<string, unknown>;
   /** What the metrics path answers: the text format of Prometheus. */
@@ -31,6 +33,9 @@ export interface DevHttp {
 export const HEALTH_PATH = "/cdn-cgi/reelpost/health";
 export const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 
+/** Before `/<video>/…` and `/upload/…`; the rest of the port is the worker's. */
+export const VIDEO_PREFIX = "/cdn-cgi/stream/";
+
 const FORMS: Record<string, "query" | "headers"> = {
   "/cdn-cgi/handler/email": "query",
   "/cdn-cgi/local/email": "query",
@@ -38,7 +43,7 @@ const FORMS: Record<string, "query" | "headers"> = {
 };
 
 /** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
-export function createDevHttp({ runtime, receive, workers, unavailable, health, metrics, log, graceMs = 5000 }: Options): DevHttp {
+export function createDevHttp({ runtime, receive, workers, unavailable, video, health, metrics, log, graceMs = 5000 }: Options): DevHttp {
   const server = createServer({
     ...HTTP_SERVER_OPTIONS,
     // Clients that offer HTTP/2 (`Upgrade: h2c`) are served without it, with their body read as any other (RFC 9110 7.8).
@@ -47,6 +52,7 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
   const upgraded = new Set<Duplex>();
 
   function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {
+    if (request.url!.startsWith(VIDEO_PREFIX)) return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may or may not send the body it held back: the connection cannot be used again (RFC 9110 10.1.1).
     if (!continued) response.shouldKeepAlive = false;
@@ -66,6 +72,11 @@ export function createDevHttp({ runtime, receive, workers, unavailable, health, 
     if (!continued) response.writeContinue();
     request.url = choice.url;
     runtime.fetch(worker, request, response).catch((err: unknown) => failed(err, response));
+  }
+
+  async function onVideo(request: IncomingMessage, response: ServerResponse, continued: boolean) {
+    if (!continued) response.writeContinue();
+    if (!(await video(request, response))) refuse(response, 404, "There is nothing of a video under this path.");
   }
 
   function answerHealth(response: ServerResponse) {

@@ -4,7 +4,7 @@ export { createConsole, createJsonLines } from "./console.ts";
 export { devErrors } from "./errors.ts";
 export type * from "./events.ts";
 export { listenForHotkeys, type Hotkey } from "./hotkeys.ts";
-export { createDevHttp, HEALTH_PATH, type DevHttp } from "./http.ts";
+export { createDevHttp, HEALTH_PATH, refuse, VIDEO_PREFIX, type DevHttp } from "./http.ts";
 export { createOutput, type Output } from "./output.ts";
 export { claimedBy, workerFor } from "./recipients.ts";
 export { createReceive, type Receive } from "./receive.ts";

@@ -2,8 +2,8 @@ import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
 import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool, type Transport } from "../mail/index.ts";
-import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
-import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type WorkerRuntime } from "../workers/index.ts";
+import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, takeBackJobs, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
+import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, createStreamService, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
 
 /** What every part needs. */
@@ -33,6 +33,8 @@ export async function openStore(directory: string, { lifecycle, clock, ids, log 
   const db = database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
+  // The data directory is locked: nobody else works on these.
+  if (database === undefined) await takeBackJobs(db);
   const events = database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());
   const jobs = createJobs({ db, clock, ids, events, log });
@@ -41,7 +43,7 @@ export async function openStore(directory: string, { lifecycle, clock, ids, log 
 
 const SWEEP_MS = 10 * 60_000;
 
-export interface Bindings extends Omit<BindingServices, "sendEmail"> {
+export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream"> {
   kv: KvService;
   r2: R2Service;
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
@@ -80,7 +82,8 @@ export function composeBindings({ db, objects, events, jobs }: Store, directory:
 }
 
 export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs"> {
-  bindings: Omit<BindingServices, "sendEmail">;
+  bindings: Omit<BindingServices, "sendEmail" | "stream">;
+  stream: StreamPort;
   /** Where what workers send is written. */
   mailDirectory: string;
   spoolDirectory: string;
@@ -109,7 +112,7 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
   const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
   const { egress, limits, concurrency, maxProcesses, idleMs } = options;
-  const processes = createRuntime({ services: { ...options.bindings, sendEmail }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock });
+  const processes = createRuntime({ services: { ...options.bindings, sendEmail, stream: createStreamService({ port: options.stream, log }) }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock });
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
   const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });

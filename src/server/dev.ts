@@ -4,8 +4,9 @@ import { claimedBy, createDevHttp, createReceive, createStories, devErrors, open
 import { createLifecycle, isLoopback, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
-import { DEV_EGRESS, type Project, type RuntimeLimits, type WorkerRuntime } from "../workers/index.ts";
+import { DEV_EGRESS, type Project, type RuntimeLimits, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
 import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
+import { composeDevVideo } from "./dev-video.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 import { meterWorkers } from "./meters.ts";
@@ -27,7 +28,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
   sayWhyTheEndTakesLong(lifecycle, report);
   try {
     // Workers need a runtime to be deployed to, and the runtime's settings come from the workers' configuration.
-    const late: { runtime?: WorkerRuntime } = {};
+    const late: { runtime?: WorkerRuntime; stream?: StreamPort; url?: string } = {};
     const deploy: WorkerRuntime["deploy"] = (script, how) => late.runtime!.deploy(script, how);
     const open = (config?: string) => openDevWorker({ cwd, config, environment, runtime: { deploy }, report, clock, watch });
     const workers = await allOrEveryReason(configs.length === 0 ? [open()] : configs.map(open));
@@ -50,9 +51,11 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     let stories: Stories | undefined;
     // Stopped after the workers: their last events are told too.
     lifecycle.onStop("stories", () => stories?.close());
+    const store = await openStore(dataDir, basics);
     const { runtime, receiver, spool } = composeLocalMail(
       {
-        bindings: composeBindings(await openStore(dataDir, basics), dataDir, basics),
+        bindings: composeBindings(store, dataDir, basics),
+        stream: { call: (...call) => late.stream!.call(...call) },
         mailDirectory: mailDir,
         spoolDirectory: join(dataDir, "spool"),
         egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
@@ -72,16 +75,19 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     late.runtime = runtime;
     const metrics = meterWorkers(runtime);
     lifecycle.onStop("metrics", () => metrics.close());
+    const video = composeDevVideo({ store, dataDir, settings, base: () => late.url ?? "" }, basics);
+    late.stream = video.binding;
     await Promise.all(workers.map((worker) => worker.rebuild("start")));
 
     const names = workers.map(({ name }) => name);
     const unavailable = (name: string) => byName.get(name)?.unavailable;
     const receive = createReceive({ receiver, spool, workers: names, unavailable, ids });
     const http = createDevHttp({
-      runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs, metrics: metrics.render,
+      runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs, metrics: metrics.render, video: video.handle,
       health: () => ({ workers: workers.map(({ name, build, unavailable: why }) => ({ name, version: build?.script.version ?? null, ...(why !== undefined && { problem: why }) })) }),
     });
     const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? settings.http.port });
+    late.url = url;
     lifecycle.onStop("http", () => http.close());
     if (!isLoopback(host)) report({ event: "warning", text: `${host} can be reached by other machines, and whoever reaches it can run your worker` });
     const onRefused: SmtpListenerOptions["onRefused"] = ({ from, to }, { code, enhanced, text }) => report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` });

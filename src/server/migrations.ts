@@ -1,10 +1,11 @@
 import { accountsMigrations } from "../accounts/index.ts";
 import { certificatesMigrations } from "../certificates/index.ts";
 import { mailMigrations } from "../mail/index.ts";
+import { streamMigrations } from "../stream/index.ts";
 import { jobsMigrations, type Migration } from "../store/index.ts";
 import { d1Migrations, kvMigrations, r2Migrations, scriptsMigrations, tailMigrations } from "../workers/index.ts";
 import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./marks-table.ts";
 
 /** The whole schema, in the order in which it is made. One list for `dev` and `serve`: each can open what the other has left. */
-export const migrations: readonly Migration[] = [...kvMigrations, ...r2Migrations, ...d1Migrations, ...jobsMigrations, ...accountsMigrations, ...certificatesMigrations, ...scriptsMigrations, ...zonesMigrations, ...mailMigrations, ...tailMigrations, ...serverMigrations];
+export const migrations: readonly Migration[] = [...kvMigrations, ...r2Migrations, ...d1Migrations, ...jobsMigrations, ...accountsMigrations, ...certificatesMigrations, ...scriptsMigrations, ...zonesMigrations, ...mailMigrations, ...tailMigrations, ...streamMigrations, ...serverMigrations];

@@ -26,11 +26,13 @@ export interface PlatformParts {
   settings: Settings;
   /** Whether cron expressions run here. */
   scheduled: boolean;
+  /** What an account keeps in rooms that are made later, by name, in numbers: an account that holds anything is not deleted. */
+  alsoHeld(account: string): Promise<Record<string, number>>;
 }
 
 const SWEEP_MS = 10 * 60_000;
 
-export function composePlatform({ store: { db, objects, events, jobs }, bindings, secrets, runtime, settings, scheduled }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
+export function composePlatform({ store: { db, objects, events, jobs }, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
   const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
   lifecycle.onStop("live workers", () => live.close());
   const tails = createTails({ db, events, clock, ids, log });
@@ -65,6 +67,7 @@ export function composePlatform({ store: { db, objects, events, jobs }, bindings
       "KV namespace": (await bindings.kv.namespaces.list(account, one)).total,
       "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length,
       "D1 database": (await bindings.d1.list.list(account, one)).total,
+      ...(await alsoHeld(account)),
     };
     const words = Object.entries(counts).filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
     return words.length === 0 ? undefined : words.join(", ");

@@ -1,7 +1,7 @@
 import { serverErrors } from "./errors.ts";
 
 /** What one process does. A process without a list does everything. */
-export const ROLES = ["api", "workers", "smtp", "outbound", "dns"] as const;
+export const ROLES = ["api", "workers", "smtp", "outbound", "dns", "encode", "live", "playback"] as const;
 export type Role = (typeof ROLES)[number];
 
 /** Throws UserError for a word that is no role. */

@@ -36,9 +36,14 @@ export async function runServe({ json, print, warn, exit = process.exit, ...opti
 }
 
 /** What a program that starts this one waits for. */
-const readyEvent = ({ url, https, api, smtp, submission, dns, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
-  event: "ready", version, url, ...(https !== undefined && { https }), ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(submission !== undefined && { submission }), ...(dns !== undefined && { dns }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
+const readyEvent = ({ url, https, api, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
+  event: "ready", version, url, ...(https !== undefined && { https }), ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(submission !== undefined && { submission }), ...(dns !== undefined && { dns }), ...(live !== undefined && { live }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
 });
+
+function liveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer["live"]>): string {
+  const ports = [["RTMP", rtmpPort], ["RTMPS", rtmpsPort], ["SRT", srtPort]].flatMap(([name, port]) => (port === undefined ? [] : [`${name} ${host}:${port}`]));
+  return `${ports.join("  ")}  and WebRTC`;
+}
 
 const DELIVERS = {
   files: "mail that leaves becomes files in mail/; outbound.deliver changes that",
@@ -46,12 +51,14 @@ const DELIVERS = {
   smart_host: "mail that leaves goes to the smart host",
 };
 
-function banner({ url, https, api, smtp, submission, dns, delivers, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
+function banner({ url, https, api, smtp, submission, dns, live, delivers, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
   const rows: [string, string | undefined][] = [
     ["API", api],
     ["API docs", api && `${api}/docs`],
     ["Workers", workersUrl],
     ["", workersUrl && `${url}/workers/<worker>/`],
+    ["Videos", roles.includes("playback") ? `${url}/<video>/watch` : undefined],
+    ["Live", live && liveRow(live)],
     ["HTTPS", https],
     ["SMTP", smtp && `${smtp.host}:${smtp.port}  for ${workersMail}`],
     ["", submission && `${submission.host}:${submission.port}  to send: TLS, user api_token, an API token as password`],

@@ -48,7 +48,7 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 
 /** The platform port, with what the roles of this process put behind it. */
 export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
-  const { platform, bindings, certificates, mtaSts, mail, metrics } = rooms;
+  const { platform, bindings, certificates, mtaSts, mail, stream, metrics } = rooms;
   const { routing } = mail;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
@@ -58,6 +58,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
       ...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
       ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports, service: mail.service }, basics),
       ...mail.sending.routes,
+      ...stream.routes,
       ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
     ],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
@@ -80,10 +81,16 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     rows: () => [
       ...(roles.has("api") ? [{ name: "API", address: urls.api(), what: "the base URL that wrangler, the cloudflare SDK and reelpost are given" }, { name: "API docs", address: `${urls.api()}/docs`, page: true, what: "every operation, with the permission it needs" }] : []),
       ...(roles.has("workers") ? [{ name: "Workers", address: urls.worker("<account>", "<worker>"), what: "where a deployed worker answers" }] : []),
+      ...(roles.has("playback") && settings.stream.delivery_domain === "" ? [{ name: "Videos", address: `${urls.base()}/<video>/watch`, what: "a page with the player; /<video>/iframe to embed, /<video>/manifest/video.m3u8 and video.mpd for other players" }] : []),
       { name: "Health", address: `${urls.base()}/healthz`, page: true, what: "/readyz tells whether it may be given work, /metrics counts" },
     ],
   });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });
-  return createPlatformHttp({ ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing) } }), ...(roles.has("workers") && { workers }), domain: settings.workers.domain, pages, wellKnown: [certificates.respond, mtaSts.respond], log, graceMs });
+  return createPlatformHttp({
+    ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing), "/upload/": stream.upload } }),
+    ...(roles.has("workers") && { workers }),
+    ...(roles.has("playback") || roles.has("live") ? { others: [stream.deliver] } : roles.has("api") && { others: [stream.deliverAssets] }),
+    domain: settings.workers.domain, videoDomain: settings.stream.delivery_domain, pages, wellKnown: [certificates.respond, mtaSts.respond], log, graceMs,
+  });
 }

@@ -38,6 +38,8 @@ export interface ServeServer {
   readonly smtp: { host: string; port: number } | undefined;
   /** For mail to send; TLS from the first octet. */
   readonly submission: { host: string; port: number } | undefined;
+  /** Where broadcasts are published and played, over TCP (RTMP) and UDP (SRT). */
+  readonly live: { host: string; rtmpPort?: number; rtmpsPort?: number; srtPort?: number } | undefined;
   readonly dns: { host: string; port: number } | undefined;
   /** Where mail goes that leaves: the setting outbound.deliver. */
   readonly delivers: "files" | "mx" | "smart_host";

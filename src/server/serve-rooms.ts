@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { createClientAddress } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -16,6 +17,7 @@ import { composeServeMail, type ServeMail } from "./serve-mail.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { composeServeWorkers } from "./serve-workers.ts";
 import { composeSmtp, type ServeSmtp } from "./smtp.ts";
+import { composeStream, type ServeStream } from "./stream.ts";
 
 /** Everything a platform process is made of, but for its listeners. */
 export interface ServeRooms {
@@ -27,6 +29,7 @@ export interface ServeRooms {
   reports: DmarcReporting;
   mail: ServeMail;
   smtp: ServeSmtp;
+  stream: ServeStream;
   metrics: Metrics;
 }
 
@@ -43,7 +46,8 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const address = createClientAddress(settings.http.trusted_proxies);
   const client = (request: Parameters<typeof address.ip>[0]) => ({ ip: address.ip(request) ?? "", scheme: address.scheme(request) });
   const workers = composeServeWorkers({ bindings, settings, client, ...(limits?.runtime && { limits: limits.runtime }) }, basics);
-  const platform = composePlatform({ store, bindings, secrets, runtime: workers.runtime, settings, scheduled: roles.has("workers") }, basics);
+  const late: { stream?: ServeStream } = {};
+  const platform = composePlatform({ store, bindings, secrets, runtime: workers.runtime, settings, scheduled: roles.has("workers"), alsoHeld: (account) => late.stream!.held(account) }, basics);
   const metrics = meterWorkers(workers.runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
@@ -55,5 +59,8 @@ export async function openRooms(settings: Settings, roles: ReadonlySet<Role>, ba
   const { receiver, spool, sending: { sending }, activity } = mail;
   const { accounts, zones } = platform;
   const smtp = composeSmtp({ settings, receiver, spool, tls: certificates.tls, lookups: dns.lookups, metrics, accounts, zones, sending, onRefused: activity.refused, graceMs: limits?.graceMs ?? GRACE_MS }, basics);
-  return { platform, bindings, certificates, dns, mtaSts, reports, mail, smtp, metrics };
+  const stream = composeStream({ store, secrets, settings, roles, metrics, base: baseUrl, folder: join(dataDir, "video"), tls: certificates.tls }, basics);
+  late.stream = stream;
+  workers.streamWith(stream.binding);
+  return { platform, bindings, certificates, dns, mtaSts, reports, mail, smtp, stream, metrics };
 }

@@ -1,10 +1,10 @@
 import type { Settings } from "../kernel/settings.ts";
-import { createSendEmailService, createRuntime, type BindingServices, type RuntimeOptions, type SendEmailPort, type WorkerRuntime } from "../workers/index.ts";
+import { createSendEmailService, createRuntime, createStreamService, type BindingServices, type RuntimeOptions, type SendEmailPort, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
 import type { Basics } from "./compose.ts";
 import { egressOf, limitsOf, processesOf } from "./runtime-settings.ts";
 
 export interface ServeWorkersParts {
-  bindings: Omit<BindingServices, "sendEmail">;
+  bindings: Omit<BindingServices, "sendEmail" | "stream">;
   settings: Settings;
   limits?: RuntimeOptions["limits"];
   client: NonNullable<RuntimeOptions["client"]>;
@@ -14,26 +14,32 @@ export interface ServeWorkers {
   runtime: WorkerRuntime;
   /** Mail needs the runtime, and a worker's `send()` needs mail: told once mail is there, before any worker is given work. */
   sendMailWith(port: SendEmailPort): void;
+  /** The same for videos. */
+  streamWith(port: StreamPort): void;
 }
 
 /** The processes in which deployed workers run. */
 export function composeServeWorkers({ bindings, settings, limits, client }: ServeWorkersParts, { clock, ids, log, lifecycle }: Basics): ServeWorkers {
-  let port: SendEmailPort | undefined;
-  const mail = () => port ?? reject();
+  const ports: { mail?: SendEmailPort; stream?: StreamPort } = {};
+  const mail = () => ports.mail ?? reject("mail");
   const sendEmail = createSendEmailService({ port: { sendRaw: (...call) => mail().sendRaw(...call), sendBuilt: (...call) => mail().sendBuilt(...call) }, log });
+  const stream = createStreamService({ port: { call: (...call) => (ports.stream ?? reject("video")).call(...call) }, log });
   const runtime = createRuntime({
-    services: { ...bindings, sendEmail }, egress: egressOf(settings), ...processesOf(settings), client,
+    services: { ...bindings, sendEmail, stream }, egress: egressOf(settings), ...processesOf(settings), client,
     limits: { ...limitsOf(settings), ...limits }, ids, log, clock,
   });
   lifecycle.onStop("workers", () => runtime.close(), { timeoutMs: 15_000 });
   return {
     runtime,
     sendMailWith(given) {
-      port = given;
+      ports.mail = given;
+    },
+    streamWith(given) {
+      ports.stream = given;
     },
   };
 }
 
-function reject(): never {
-  throw new Error("a worker runs before there is mail");
+function reject(what: string): never {
+  throw new Error(`a worker runs before there is ${what}`);
 }

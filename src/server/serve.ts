@@ -32,7 +32,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const rooms = await openRooms(settings, roles, urls.base, limits, basics);
     const { accounts, scripts, defaultAccount } = rooms.platform;
 
-    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host, ...(settings.submission.enabled ? [settings.submission.host] : [])] : []), ...(roles.has("dns") ? [settings.dns.host] : [])];
+    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host, ...(settings.submission.enabled ? [settings.submission.host] : [])] : []), ...(roles.has("dns") ? [settings.dns.host] : []), ...(roles.has("live") ? [settings.live.host] : [])];
     refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
     const made = token === "" ? first?.token : undefined;
@@ -51,7 +51,10 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const submission = roles.has("smtp") ? await listenForSubmission() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
 
+    const live = roles.has("live") ? await rooms.stream.listen() : undefined;
+
     rooms.mail.start();
+    rooms.stream.start();
     // By now whoever is asked to show that our names are ours can do so.
     rooms.certificates.start();
 
@@ -62,6 +65,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       smtp,
       submission,
       dns,
+      live: live && { host: settings.live.host, ...live },
       delivers: settings.outbound.deliver,
       dataDir,
       roles: [...roles],

@@ -4,6 +4,7 @@ export type * from "./scripts/port.ts";
 export * from "./scripts/script.ts";
 export * from "./bindings/service.ts";
 export { createSendEmailService } from "./bindings/send-email/service.ts";
+export { createStreamService } from "./bindings/stream/service.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { createEgressCheck, DEV_EGRESS, SERVE_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
 export { DEFAULT_LIMITS, type RuntimeLimits } from "./runtime/watchdog.ts";

@@ -34,3 +34,18 @@ export interface BuiltMail {
   /** The content of an attachment that was an ArrayBuffer or a view arrives as `{ base64: string }`; a string stays a string (base64 by contract). */
   attachments?: unknown;
 }
+
+/** The videos of an account, for the `stream` binding. */
+export interface StreamPort {
+  /**
+   * One operation of the binding, named as its methods are ("video/details", "upload"), with what it was called with: nothing of it is checked yet.
+   * `bytes`: what a stream was given for. Resolves with what the binding's promise resolves with; throws UserError.
+   */
+  call(caller: StreamCaller, operation: string, args: unknown[], bytes?: Readable): Promise<unknown>;
+}
+
+export interface StreamCaller {
+  /** 32 hex digits; absent in `reelpost dev`, which has no accounts. */
+  account?: string;
+  script: string;
+}

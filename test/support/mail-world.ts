@@ -83,9 +83,9 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
   return world;
 }
 
-/** What `find` finds, looked for until it is there. */
+/** What `find` finds, looked for until it is there: not more often than needed, for every look costs the server as much as the test. */
 export async function until<T>(find: () => T | undefined | Promise<T | undefined>, what: string, ms = 25_000): Promise<T> {
-  for (const end = performance.now() + ms; ; await sleep(20)) {
+  for (const end = performance.now() + ms; ; await sleep(100)) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
     assert.ok(performance.now() < end, `waited in vain for ${what}`);

@@ -15,6 +15,8 @@ export interface PublishedOpenApi {
   problems(method: string, path: string, status: number, body: unknown): string[] | undefined;
   /** Whether the operation is published. */
   knows(method: string, path: string): boolean;
+  /** Everything that a document names, as "GET /accounts/{account_id}/stream". */
+  operations(document: string): string[];
 }
 
 const Ajv = ajvModule as unknown as typeof AjvType;
@@ -23,6 +25,7 @@ const addFormats = formatsModule as unknown as (ajv: AjvType) => void;
 type Json = { [name: string]: Json } & Json[];
 interface Operation {
   document: string;
+  name: string;
   pattern: RegExp;
   responses: [status: string, pointer: string][];
 }
@@ -41,19 +44,21 @@ function load(): PublishedOpenApi {
   for (const name of readdirSync(FOLDER).filter((file) => file.endsWith(".json"))) {
     const document = JSON.parse(readFileSync(join(FOLDER, name), "utf8")) as Json;
     modernise(document);
+    for (const [schema, fields] of Object.entries(NULL_IN_SAMPLES)) for (const field of fields) allowNull(propertiesOf(document.components?.schemas?.[schema]?.properties), field);
     ajv.addSchema({ $id: name, ...document });
     for (const [path, methods] of Object.entries(document.paths!)) {
       for (const [method, operation] of Object.entries(methods)) {
         if (operation.responses === undefined) continue;
-        operations.getOrInsertComputed(method, () => []).push({ document: name, pattern: patternOf(path), responses: responsesOf(document, path, method, operation) });
+        operations.getOrInsertComputed(method, () => []).push({ document: name, name: `${method.toUpperCase()} ${path}`, pattern: patternOf(path), responses: responsesOf(document, path, method, operation) });
       }
     }
   }
-  for (const list of operations.values()) list.sort((a, b) => fixedLength(b.pattern) - fixedLength(a.pattern));
+  for (const list of operations.values()) list.sort((a, b) => Number(endsInWord(b.pattern)) - Number(endsInWord(a.pattern)) || fixedLength(b.pattern) - fixedLength(a.pattern));
   const find = (method: string, path: string) => operations.get(method.toLowerCase())?.find(({ pattern }) => pattern.test(path));
   const compiled = new Map<string, ValidateFunction>();
   return {
     knows: (method, path) => find(method, path) !== undefined,
+    operations: (document) => [...operations.values()].flat().filter((operation) => operation.document === document).map(({ name }) => name),
     problems(method, path, status, body) {
       const operation = find(method, path);
       const pointer = operation?.responses.find(([wanted]) => wanted === String(status) || wanted.toUpperCase() === `${Math.floor(status / 100)}XX`)?.[1];
@@ -72,8 +77,9 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
     const at = shared ?? ["", "paths", path, method, "responses", status].map(escapePointer).join("/");
     const content = (shared === undefined ? response : shared.slice(1).split("/").reduce((node, part) => node[part]!, document)).content;
     const schema = content?.["application/json"]?.schema;
+    const named = (schema?.$ref as unknown as string | undefined)?.slice(2).split("/").reduce((node, part) => node[part]!, document);
     // Some failures are published as a copy of the success: nothing can be held against that.
-    if (Number(status[0]) >= 4 && (schema?.properties?.success?.enum?.[0] as unknown) === true) continue;
+    if (Number(status[0]) >= 4 && ((named ?? schema)?.properties?.success?.enum?.[0] as unknown) === true) continue;
     if (schema !== undefined) found.push([status, `${at}/content/application~1json/schema`]);
   }
   return found;
@@ -81,7 +87,23 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
 
 const escapePointer = (part: string) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
 const patternOf = (path: string) => new RegExp(`^${path.replace(/[.*+?^$()|[\]\\']/g, "\\$&").replace(/\{[^}]+\}/g, "[^/]+")}$`);
+/** `/{accounts_or_zones}/{id}/stream/usage` goes before `/accounts/{id}/stream/{identifier}`. */
+const endsInWord = (pattern: RegExp) => !pattern.source.endsWith("[^/]+$");
 const fixedLength = (pattern: RegExp) => pattern.source.replaceAll("[^/]+", "").length;
+
+/** Fields that are published as text or numbers, and are null in every sample of an answer while they have no value. */
+const NULL_IN_SAMPLES: Record<string, string[]> = {
+  stream_videos: ["creator", "readyToStreamAt", "scheduledDeletion", "uploaded", "uploadExpiry", "maxSizeBytes", "maxDurationSeconds", "watermark", "clippedFrom", "liveInput"],
+  stream_watermarks: ["downloadedFrom"],
+  stream_direct_upload_response: ["watermark", "scheduledDeletion"],
+};
+
+/** Of the result, where the schema is that of an envelope. */
+const propertiesOf = (properties: Json | undefined): Json | undefined => (properties?.["result"] as Json | undefined)?.properties ?? properties;
+
+function allowNull(properties: Json | undefined, field: string): void {
+  if (properties?.[field] !== undefined) properties[field] = { anyOf: [{ type: "null" }, properties[field]] } as unknown as Json;
+}
 
 /** Where OpenAPI 3.0 differs from JSON Schema. */
 function modernise(node: Json): void {

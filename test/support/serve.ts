@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { FREE_PORTS } from "./free-ports.ts";
 
 interface Scope {
   after(stop: () => Promise<void>): void;
@@ -58,7 +59,7 @@ export async function spawnServe(t: Scope, { dataDirectory, args = [], env = {},
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
     // The faithful default would make the tests wait for each other.
-    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", REELPOST_DNS_PORT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", REELPOST_SUBMISSION_PORT: "0", ...(listening !== undefined && { LISTEN_FDS: "1" }), ...env },
+    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", ...FREE_PORTS, ...(listening !== undefined && { LISTEN_FDS: "1" }), ...env },
   });
   const exited = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
   t.after(async () => {

@@ -13,5 +13,6 @@ export interface BindingServices {
   kv: BindingService<Extract<Binding, { type: "kv_namespace" }>>;
   r2: BindingService<Extract<Binding, { type: "r2_bucket" }>>;
   d1: BindingService<Extract<Binding, { type: "d1" }>>;
+  stream: BindingService<Extract<Binding, { type: "stream" }>>;
   sendEmail: BindingService<Extract<Binding, { type: "send_email" }>>;
 }

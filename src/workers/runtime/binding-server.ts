@@ -47,7 +47,7 @@ export async function startBindingServer({ script, services, socket, onTail, onA
   });
 }
 
-function handlerOf(binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "send_email" }>, script: WorkerScript, services: BindingServices): Handle {
+function handlerOf(binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>, script: WorkerScript, services: BindingServices): Handle {
   switch (binding.type) {
     case "kv_namespace":
       return (request, response) => services.kv.handle(request, response, { script, binding });
@@ -55,6 +55,8 @@ function handlerOf(binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket
       return (request, response) => services.r2.handle(request, response, { script, binding });
     case "d1":
       return (request, response) => services.d1.handle(request, response, { script, binding });
+    case "stream":
+      return (request, response) => services.stream.handle(request, response, { script, binding });
     case "send_email":
       return (request, response) => services.sendEmail.handle(request, response, { script, binding });
   }

@@ -1,6 +1,6 @@
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { RUN_SCRIPT } from "./inside/shared.ts";
-import { MAIL, SCRIPT_RUNNER, SEND_EMAIL, SERVICE_WORKER, type InsideModules } from "./inside-modules.ts";
+import { MAIL, SCRIPT_RUNNER, SEND_EMAIL, SERVICE_WORKER, STREAM, type InsideModules } from "./inside-modules.ts";
 
 /** The sockets of one worker process, all in its own folder. */
 export interface Sockets {
@@ -139,10 +139,10 @@ const MODULE_FIELD: Record<WorkerModule["kind"], string> = {
   json: "json",
 };
 
-type RemoteBinding = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "send_email" }>;
+type RemoteBinding = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>;
 
 export const isRemote = (binding: Binding): binding is RemoteBinding =>
-  binding.type === "kv_namespace" || binding.type === "r2_bucket" || binding.type === "d1" || binding.type === "send_email";
+  binding.type === "kv_namespace" || binding.type === "r2_bucket" || binding.type === "d1" || binding.type === "stream" || binding.type === "send_email";
 
 /** Names a binding in the process's configuration and in a header, so in ASCII: by the name the code uses, which is unique. */
 export const serviceName = (binding: RemoteBinding) => `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
@@ -161,6 +161,8 @@ function bindingConfig(binding: Binding): string {
       return `(${name}, r2Bucket = ${text(serviceName(binding))})`;
     case "d1":
       return `(${name}, wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = ${text(serviceName(binding))})]))`;
+    case "stream":
+      return `(${name}, wrapped = (moduleName = ${text(STREAM)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
     case "send_email":
       return `(${name}, wrapped = (moduleName = ${text(SEND_EMAIL)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
   }

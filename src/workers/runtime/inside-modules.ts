@@ -21,6 +21,7 @@ export const MAIL = "./__reelpost_mail.js";
 const LISTENERS = "./__reelpost_listeners.js";
 export const SERVICE_WORKER = "./__reelpost_service_worker.js";
 export const SEND_EMAIL = "reelpost-internal:send-email";
+export const STREAM = "reelpost-internal:stream";
 export const SCRIPT_RUNNER = "reelpost-internal:run-script";
 const SHARED_INTERNAL = "reelpost-internal:shared";
 
@@ -41,6 +42,7 @@ export function loadInsideModules(): InsideModules {
       { name: SHARED_INTERNAL, source: read("shared") },
       { name: "cloudflare-internal:email", source: importing(read("cloudflare-email"), SHARED_INTERNAL) },
       { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
+      { name: STREAM, source: read("stream") },
       { name: SCRIPT_RUNNER, source: read("run-script") },
     ],
     tail: [
@@ -52,7 +54,7 @@ export function loadInsideModules(): InsideModules {
 
 /** The files of `inside/` by name: as emitted in the published package; in a checkout, one call of esbuild takes their types off. */
 function readFolder(): Map<string, string> {
-  const names = ["shared", "message", "mail-entry", "listeners", "service-worker", "run-script", "cloudflare-email", "send-email", "tail"];
+  const names = ["shared", "message", "mail-entry", "listeners", "service-worker", "run-script", "cloudflare-email", "send-email", "stream", "tail"];
   if (PUBLISHED) return new Map(names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]));
   const { outputFiles } = buildSync({ entryPoints: names.map(fileOf), outdir: "/", bundle: false, format: "esm", target: "es2024", write: false });
   return new Map(outputFiles.map((file) => [basename(file.path, ".js"), file.text]));

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "../../kernel/index.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { EmailOutcome, Invocation, Outcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
-import { exceptionsOf, invocationIdOf, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
+import { exceptionsOf, invocationIdOf, isQuestion, logsOf, outcomeOf, type TraceItem } from "./tail-items.ts";
 
 /** One call into a worker, from its start until its last waitUntil() work has ended. */
 export interface LiveInvocation {
@@ -100,6 +100,7 @@ export function createInvocations({ script, mapStack, emit, clock = systemClock 
     },
     tail(items) {
       for (const item of items) {
+        if (isQuestion(item)) continue;
         const id = invocationIdOf(item);
         const entry = id === undefined ? undefined : pending.get(id);
         if (entry === undefined) {

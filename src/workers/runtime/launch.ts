@@ -36,6 +36,8 @@ export interface Exit {
 const NOBODY = 65534;
 const SETPRIV = "/usr/bin/setpriv";
 const STDERR_LIMIT = 16 * 1024;
+/** What workerd says now and then when it is executed through a descriptor, and what is nobody's mistake. */
+const OWN_NOTICE = /^.*Unable to find and open the program executable.*\n?/gm;
 
 /**
  * Starts workerd. On Linux through util-linux' setpriv, for two things Node cannot ask for: the process dies with the server, however
@@ -99,7 +101,7 @@ function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
   const ready = Promise.race([
     listening,
     exited.then((exit) => {
-      throw new Error(exit.stderr.trim() || `workerd ended with ${exit.signal ?? `status ${exit.code}`}`);
+      throw new Error(exit.stderr.replace(OWN_NOTICE, "").trim() || `workerd ended with ${exit.signal ?? `status ${exit.code}`}`);
     }),
   ]);
   ready.catch(() => {});

@@ -29,7 +29,7 @@ export function mailOf(raw: string | Uint8Array = "From: a@example.com\r\nTo: b@
 const unavailable = {
   handle: () => Promise.reject(new Error("no storage in this test")),
 };
-export const noServices: BindingServices = { kv: unavailable, r2: unavailable, d1: unavailable, sendEmail: unavailable };
+export const noServices: BindingServices = { kv: unavailable, r2: unavailable, d1: unavailable, stream: unavailable, sendEmail: unavailable };
 
 export const noActions: MailActions = {
   forward: () => Promise.reject(new Error("no actions in this test")),

@@ -12,7 +12,7 @@ import { type Db, migrate, openFsObjects, openSqlite } from "../../store/index.t
 import { createD1Service, createKvService, createR2Service, createSendEmailService, kvMigrations, r2Migrations, type KvService, type R2Service } from "../index.ts";
 import type { Binding, BuiltMail, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
 import { loadInsideModules } from "./inside-modules.ts";
-import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
+import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
 
 const BINDINGS: Binding[] = [
   { type: "plain_text", name: "WORD", text: "plain" },
@@ -47,7 +47,7 @@ describe("a script in service-worker format", () => {
         sendRaw: async ({ binding }, { raw }) => ({ messageId: `<${sent.push({ raw: await text(raw), binding: binding.name })}@reelpost>` }),
       },
     });
-    runtime = startRuntime({ services: { ...services, sendEmail } });
+    runtime = startRuntime({ services: { ...services, sendEmail, stream: noServices.stream } });
     runtime.onInvocation((invocation) => void invocations.push(invocation));
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     base = `http://127.0.0.1:${(server.address() as { port: number }).port}`;

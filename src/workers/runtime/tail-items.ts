@@ -1,4 +1,4 @@
-import { DISPATCH_HEADER, TAIL_MARK } from "./inside/shared.ts";
+import { type AskedEvent, DISPATCH_HEADER, EVENT_HEADER, TAIL_MARK } from "./inside/shared.ts";
 import { mapException, type StackMapper } from "./stacks.ts";
 import type { Invocation, Outcome, ThrownException } from "./port.ts";
 
@@ -16,6 +16,11 @@ export interface TraceItem {
 export const RAY_HEADER = "cf-ray";
 
 export const invocationIdOf = (item: TraceItem): string | undefined => item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
+
+const HANDLERS: AskedEvent = "handlers";
+
+/** Our own question to a worker that was just started, which is nobody else's business. On a busy machine workerd tells of it, too. */
+export const isQuestion = (item: TraceItem): boolean => item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
 
 export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs"] =>
   item.logs.filter(({ message }) => !(Array.isArray(message) && message[0] === TAIL_MARK)).map(({ timestamp, level, message }) => ({

@@ -13,7 +13,7 @@ import type { Base, Content } from "./version-maker.ts";
 
 /** Versions that are made of the newest one: the same code, with something else around it. */
 
-const ALL_TYPES: Binding["type"][] = ["plain_text", "json", "secret_text", "kv_namespace", "r2_bucket", "d1", "send_email"];
+const ALL_TYPES: Binding["type"][] = ["plain_text", "json", "secret_text", "kv_namespace", "r2_bucket", "d1", "stream", "send_email"];
 
 export type VersionChange = Partial<Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">>;
 

@@ -42,6 +42,7 @@ export type Binding =
   | { type: "kv_namespace"; name: string; namespace_id: string }
   | { type: "r2_bucket"; name: string; bucket_name: string }
   | { type: "d1"; name: string; id: string }
+  | { type: "stream"; name: string }
   | SendEmailBinding;
 
 export interface SendEmailBinding {

@@ -14,6 +14,7 @@ const FIELDS = {
   kv_namespace: z.object({ namespace_id: z.string() }).transform(({ namespace_id }) => ({ type: "kv_namespace" as const, namespace_id })),
   r2_bucket: z.object({ bucket_name: z.string() }).transform(({ bucket_name }) => ({ type: "r2_bucket" as const, bucket_name })),
   d1: d1.transform(({ id, database_id }) => ({ type: "d1" as const, id: (database_id ?? id)! })),
+  stream: z.object({}).transform(() => ({ type: "stream" as const })),
   send_email: z.object({ destination_address: z.string().nullish(), allowed_destination_addresses: addresses, allowed_sender_addresses: addresses }).transform((fields) => ({ type: "send_email" as const, ...given(fields) })),
 } satisfies Record<Binding["type"], z.ZodType>;
 

@@ -24,8 +24,8 @@ export const workerRouteErrors = defineErrors("worker-routes", {
   notOffered: { code: 10021, http: 400, message: "{what} are not part of this server.", fix: "{fix}" },
   serviceMissing: { code: 10090, http: 404, message: "This service does not exist on your account.", fix: "Deploy {name} first." },
   environmentMissing: { code: 10090, http: 404, message: "The service {name} has no environment {environment}.", fix: "Its environment is `production`: an environment of the configuration file is a worker of its own here." },
-  workerExists: { code: 10040, http: 409, message: "A Worker named {name} already exists.", fix: "Choose another name, or change that one." },
+  workerExists: { code: 10040, http: 409, permanent: true, message: "A Worker named {name} already exists.", fix: "Choose another name, or change that one." },
   renamed: { code: 10021, http: 400, message: "A Worker keeps its name: {name} cannot become {wanted}.", fix: "Deploy it under the new name and delete the old one." },
   noVersions: { code: 10222, http: 404, message: "The Worker {name} has no versions yet.", fix: "Deploy it first." },
-  subdomainStays: { code: 10409, http: 409, message: "An account always has a subdomain.", fix: "Change it with PUT workers/subdomain, or close a worker with its own subdomain endpoint." },
+  subdomainStays: { code: 10409, http: 409, permanent: true, message: "An account always has a subdomain.", fix: "Change it with PUT workers/subdomain, or close a worker with its own subdomain endpoint." },
 });

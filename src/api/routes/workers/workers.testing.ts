@@ -38,7 +38,7 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   const events = createLocalEvents({ log: silentLog });
   scope.after(() => events.close());
   const noService = { handle: () => Promise.reject(new Error("no storage in this test")) };
-  const runtime = createRuntime({ services: { kv: noService, r2: noService, d1: noService, sendEmail: noService }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
+  const runtime = createRuntime({ services: { kv: noService, r2: noService, d1: noService, stream: noService, sendEmail: noService }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
   scope.after(() => runtime.close());
   const live = createLiveWorkers({ db, objects, secrets, events, runtime });
   scope.after(() => live.close());

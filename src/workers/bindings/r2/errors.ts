@@ -3,13 +3,13 @@ import { defineErrors } from "../../../kernel/index.ts";
 /** The codes and texts that workers see at the end of an R2 error: `put: Your metadata ... (10012)`. */
 export const r2Errors = defineErrors("r2", {
   internal: { code: 10001, http: 500, message: "We encountered an internal error. Please try again." },
-  bucketExists: { code: 10004, http: 409, message: "The bucket you tried to create already exists, and you own it." },
+  bucketExists: { code: 10004, http: 409, permanent: true, message: "The bucket you tried to create already exists, and you own it." },
   invalidBucketName: {
     code: 10005, http: 400, message: "The specified bucket name is not valid.",
     fix: "Use 3 to 63 lowercase letters, digits and hyphens, with a letter or a digit at both ends.",
   },
   noSuchBucket: { code: 10006, http: 404, message: "The specified bucket does not exist.", fix: "Create the bucket first, or correct its name." },
-  bucketNotEmpty: { code: 10008, http: 409, message: "The bucket you tried to delete ({name}) is not empty (account {account}).", fix: "Delete its objects first." },
+  bucketNotEmpty: { code: 10008, http: 409, permanent: true, message: "The bucket you tried to delete ({name}) is not empty (account {account}).", fix: "Delete its objects first." },
   noSuchKey: { code: 10007, http: 404, message: "The specified key does not exist." },
   entityTooSmall: {
     code: 10011, http: 400, message: "Your proposed upload is smaller than the minimum allowed object size.",

@@ -36,8 +36,9 @@ export function howToDeclare(project: Project, name: string, members: readonly s
   return near === undefined ? snippet : `did you mean env.${near}? Otherwise ${snippet}`;
 }
 
-const METHODS: [field: "send_email" | "kv_namespaces" | "r2_buckets" | "d1_databases", methods: RegExp][] = [
+const METHODS: [field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" | "d1_databases", methods: RegExp][] = [
   ["send_email", /^send$/],
+  ["stream", /^(upload|createDirectUpload|video|videos|watermarks)$/],
   ["d1_databases", /^(prepare|batch|exec|dump|withSession)$/],
   ["r2_buckets", /^(head|createMultipartUpload|resumeMultipartUpload)$/],
   ["kv_namespaces", /^(getWithMetadata|get|put|list|delete)$/],
@@ -52,11 +53,14 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
   const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
   const entries = {
     send_email: { name },
+    stream: { binding: name },
     kv_namespaces: { binding: name, id },
     r2_buckets: { binding: name, bucket_name: id },
     d1_databases: { binding: name, database_id: id },
   };
   const pairs = Object.entries(entries[field]);
-  if (isToml) return `add to ${file}:\n[[${field}]]\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
-  return `add to ${file}:\n"${field}": [{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }]`;
+  const single = field === "stream";
+  if (isToml) return `add to ${file}:\n${single ? `[${field}]` : `[[${field}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+  const object = `{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }`;
+  return `add to ${file}:\n"${field}": ${single ? object : `[${object}]`}`;
 }

@@ -20,6 +20,7 @@ export function makeBindings(fields: EnvironmentFields, { workerName, purpose, s
     ...(fields.kv_namespaces ?? []).map((entry): Binding => ({ type: "kv_namespace", name: entry.binding, namespace_id: choose(entry.binding, entry.preview_id, entry.id) })),
     ...(fields.r2_buckets ?? []).map((entry): Binding => ({ type: "r2_bucket", name: entry.binding, bucket_name: choose(entry.binding, entry.preview_bucket_name, entry.bucket_name) })),
     ...(fields.d1_databases ?? []).map((entry): Binding => ({ type: "d1", name: entry.binding, id: choose(entry.binding, entry.preview_database_id, entry.database_id) })),
+    ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
     ...Object.entries(fields.vars ?? {}).flatMap(([name, value]): Binding[] => {
       if (secretNames.has(name)) return [];
       return [typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value }];

@@ -95,7 +95,12 @@ export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): 
       const name = entry[key];
       return typeof name === "string" ? [{ name, kind: "binding", path: [...path, key] }] : [];
     }));
-  return [...named.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })), ...listed];
+  const stream: unknown = valueAt(document.value, [...view.pathOf("stream"), "binding"]);
+  return [
+    ...named.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })),
+    ...listed,
+    ...(typeof stream === "string" ? [{ name: stream, kind: "binding", path: [...view.pathOf("stream"), "binding"] } satisfies NamePlace] : []),
+  ];
 }
 
 function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: Record<string, unknown> }[] {

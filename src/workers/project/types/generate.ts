@@ -38,6 +38,8 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
       return "R2Bucket";
     case "d1":
       return "D1Database";
+    case "stream":
+      return "StreamBinding";
     case "secret_text":
       return "string";
     case "plain_text":

@@ -1,11 +1,11 @@
-import { lookup as dnsLookup } from "node:dns/promises";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { type AddressLookup, systemLookup } from "../../../kernel/guarded-fetch.ts";
 import type { EgressCheck } from "./policy.ts";
 
-export type Lookup = (host: string) => Promise<string[]>;
+export type Lookup = AddressLookup;
 
-export const systemLookup: Lookup = async (host) => (await dnsLookup(host, { all: true })).map(({ address }) => address);
+export { systemLookup };
 
 /** Refused by policy: the worker is told why. */
 export class EgressRefused extends Error {}

@@ -1,0 +1,77 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import PostalMime from "postal-mime";
+import { Upload } from "tus-js-client";
+import { makeClip } from "./clip.ts";
+import type { Elsewhere } from "./elsewhere.ts";
+import { firstSegments } from "./first-segment.ts";
+import { fromHere, type Platform } from "./platform.ts";
+import { headline, row } from "./tell.ts";
+
+/** The parts of the API's object that are told. */
+interface Video {
+  preview: string;
+  playback: { hls: string };
+}
+
+/** What TUS asks for: pieces of a multiple of 256 KiB, of at least 5 MiB. */
+const PIECE = 20 * 256 * 1024;
+const SECONDS = 20;
+
+/** A clip, uploaded as a browser or a phone does it; how long a viewer would have waited; where to watch it. */
+export async function uploadVideo(platform: Platform, folder: string): Promise<{ watch: string }> {
+  const file = join(folder, "clip.mp4");
+  await makeClip(file, SECONDS);
+  const { uid, lastOctetAt } = await upload(platform, file);
+  const { preview, playback } = await platform.call<Video>("GET", `/accounts/${platform.account.id}/stream/${uid}`);
+  const segments = await firstSegments(playback.hls);
+  headline(`A video, ${SECONDS} seconds of 1280x720 made with ffmpeg, uploaded with tus-js-client:`);
+  row("sent", `${fromHere(file)}, ${inKilobytes(statSync(file).size)}`);
+  for (const { size, asSent, octets, at } of segments) {
+    const waited = ((at - lastOctetAt) / 1000).toFixed(2);
+    row("first segment", `${waited} s after the last byte: ${size}, ${inKilobytes(octets)}, ${asSent ? "as it was sent" : "encoded; the other sizes follow"}`);
+  }
+  row("watch it", preview);
+  return { watch: preview };
+}
+
+async function upload({ api, token, account }: Platform, file: string): Promise<{ uid: string; lastOctetAt: number }> {
+  const content = readFileSync(file);
+  let uid: string | null | undefined;
+  let lastOctetAt = 0;
+  await new Promise<void>((resolve, reject) => {
+    const sending = new Upload(content, {
+      endpoint: `${api}/accounts/${account.id}/stream`,
+      headers: { authorization: `Bearer ${token}` },
+      chunkSize: PIECE,
+      metadata: { name: "clip.mp4", filetype: "video/mp4" },
+      onAfterResponse: (_request, response) => void (uid ??= response.getHeader("stream-media-id")),
+      onProgress(sent, total) {
+        if (sent === total) lastOctetAt = performance.now();
+      },
+      onSuccess: () => resolve(),
+      onError: reject,
+    });
+    sending.start();
+  });
+  if (typeof uid !== "string") throw new Error("the upload was answered without stream-media-id");
+  return { uid, lastOctetAt };
+}
+
+/** What the sender of a video gets: the reply of the worker, and that what it names is there. */
+export async function showReply(elsewhere: Elsewhere, sender: string): Promise<void> {
+  const { raw } = await elsewhere.next(({ to }) => to.includes(sender), 60_000);
+  const { subject, from, html } = await PostalMime.parse(raw);
+  const watch = /<a href="([^"]+)"/.exec(html ?? "")?.[1];
+  const picture = /<img src="([^"]+)"/.exec(html ?? "")?.[1];
+  if (watch === undefined || picture === undefined) throw new Error(`the reply has no picture and no link:\n${raw}`);
+  const [page, image] = await Promise.all([fetch(watch), fetch(picture)]);
+  if (!page.ok || !image.ok) throw new Error(`the reply names ${watch} (answered with ${page.status}) and ${picture} (${image.status})`);
+  await page.body?.cancel();
+  headline("The worker uploaded what was attached, and replied when it could be watched. The sender's server was given:");
+  row("reply", `"${subject}" from ${from?.address}`);
+  row("thumbnail", `${picture} (${image.headers.get("content-type")}, ${inKilobytes((await image.arrayBuffer()).byteLength)})`);
+  row("watch it", watch);
+}
+
+const inKilobytes = (octets: number) => `${Math.max(1, Math.round(octets / 1024))} KB`;

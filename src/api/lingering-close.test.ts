@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { type LingerOptions, lingerBeforeClose } from "./lingering-close.ts";
+
+/** Refuses what comes before it has read any of it. */
+async function serve(t: TestContext, options?: LingerOptions) {
+  const sockets = new Set<IncomingMessage["socket"]>();
+  const server = createServer((incoming, response) => {
+    sockets.add(incoming.socket);
+    lingerBeforeClose(incoming, options);
+    response.writeHead(413).end("too large");
+  }).listen(0, "127.0.0.1");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, sockets };
+}
+
+/** With `pieces` of a MiB each. Connections are closed behind the answer. */
+function send(url: string, pieces: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { method: "POST", agent: false, headers: { connection: "close", "content-length": String(pieces << 20) } }, (response) => {
+      response.resume().once("end", () => resolve(response.statusCode!)).once("error", reject);
+    });
+    asked.once("error", reject);
+    void (async () => {
+      for (let i = 0; i < pieces && !asked.destroyed; i++) if (!asked.write(Buffer.alloc(1 << 20))) await Promise.race([once(asked, "drain"), once(asked, "close")]);
+      asked.end();
+    })().catch(reject);
+  });
+}
+
+test("a client that is refused while it sends reads why", async (t) => {
+  const { url } = await serve(t);
+  for (let i = 0; i < 5; i++) assert.equal(await send(url, 12), 413);
+});
+
+test("it is not waited for longer, or for more, than was said", async (t) => {
+  const { url, sockets } = await serve(t, { octets: 1 << 20 });
+  await send(url, 40).catch(() => {});
+  assert.ok([...sockets][0]!.bytesRead < 30 << 20, `${[...sockets][0]!.bytesRead} bytes were read`);
+  const slow = await serve(t, { ms: 50 });
+  const asked = request(slow.url, { method: "POST", agent: false, headers: { connection: "close", "content-length": "1000" } });
+  asked.on("error", () => {}).write("x");
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  assert.equal(response.statusCode, 413);
+  response.resume();
+  const began = performance.now();
+  const [socket] = slow.sockets;
+  await new Promise((closed) => (socket!.destroyed ? closed(undefined) : socket!.once("close", closed)));
+  assert.ok(performance.now() - began < 5000);
+});
+
+test("connections that are kept open go on with the next request", async (t) => {
+  const { url } = await serve(t);
+  for (let i = 0; i < 3; i++) {
+    const response = await fetch(url, { method: "POST", body: Buffer.alloc(3 << 20) });
+    assert.deepEqual([response.status, await response.text()], [413, "too large"]);
+  }
+});

@@ -1,0 +1,27 @@
+import { z } from "@hono/zod-openapi";
+import type { AskedVideo } from "../../../stream/index.ts";
+import type { Call } from "../../operation.ts";
+import { creatorField, instant, metaField } from "./video-schemas.ts";
+
+/** What may be said of a video when its upload is asked for, one-time address or copy. */
+export const askedFields = {
+  allowedOrigins: z.array(z.string()).nullish(),
+  creator: creatorField.optional(),
+  meta: metaField.nullish(),
+  requireSignedURLs: z.boolean().nullish(),
+  scheduledDeletion: instant.nullish(),
+  thumbnailTimestampPct: z.number().nullish(),
+  watermark: z.object({ uid: z.string().nullish() }).nullish(),
+};
+
+type Given = z.output<z.ZodObject<typeof askedFields>>;
+
+/** In the words of the domain; the creator may be named by a header too. */
+export function askedVideo({ allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given, { node: { incoming: { headers } } }: Pick<Call, "node">): AskedVideo {
+  const named = headers["upload-creator"];
+  return {
+    creator: creator ?? (typeof named === "string" ? named : null),
+    ...(allowedOrigins && { allowedOrigins }), ...(meta && { meta }), ...(requireSignedURLs != null && { requireSignedURLs }), ...(scheduledDeletion != null && { scheduledDeletion }),
+    ...(thumbnailTimestampPct != null && { thumbnailTimestampPct }), ...(watermark?.uid && { watermark: watermark.uid }),
+  };
+}

@@ -1,0 +1,43 @@
+import type { Metrics } from "../../kernel/metrics.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import { createMediaTools, type MediaTools } from "../../stream/index.ts";
+import type { Basics } from "../compose.ts";
+
+export interface ComposeMediaParts {
+  settings: Pick<Settings, "stream">;
+  metrics?: Metrics;
+  /** Look for the programs now rather than when the first video needs them. Default true. */
+  warm?: boolean;
+}
+
+const STOP_MS = 15_000;
+
+/** ffmpeg and ffprobe of this system. Without them everything but video works; why is logged once, and told whenever they are needed. */
+export function composeMedia({ settings: { stream }, metrics, warm = true }: ComposeMediaParts, { log, lifecycle }: Pick<Basics, "log" | "lifecycle">): MediaTools {
+  const runs = metrics?.histogram("reelpost_media_run_seconds", "Runs of ffmpeg and ffprobe, by how they ended", { labels: ["program", "urgency", "outcome"] });
+  const waits = metrics?.histogram("reelpost_media_wait_seconds", "How long runs waited for their turn", { labels: ["urgency"] });
+  const tools = createMediaTools({
+    settings: stream, log,
+    onRun({ program, urgency, outcome, ranMs, waitedMs }) {
+      runs?.observe({ program, urgency, outcome }, ranMs / 1000);
+      waits?.observe({ urgency }, waitedMs / 1000);
+    },
+  });
+  if (metrics !== undefined) watch(metrics, tools);
+  lifecycle.onStop("video programs", () => tools.close(), { timeoutMs: STOP_MS });
+  if (warm) {
+    tools.ready().then(
+      ({ version, sandbox }) => log.info({ ffmpeg: version, sandbox }, "video can be processed"),
+      (err: unknown) => lifecycle.stopping.aborted || log.warn({ err }, "video cannot be processed here; everything else works"),
+    );
+  }
+  return tools;
+}
+
+function watch(metrics: Metrics, { load }: ReturnType<typeof createMediaTools>): void {
+  const running = metrics.gauge("reelpost_media_running", "Runs of ffmpeg and ffprobe that are under way");
+  const waiting = metrics.gauge("reelpost_media_waiting", "Runs that wait for their turn", ["urgency"]);
+  // prom-client asks whoever has such a property.
+  Object.assign(running, { collect: () => running.set(load().running) });
+  Object.assign(waiting, { collect: () => Object.entries(load().waiting).forEach(([urgency, count]) => waiting.set({ urgency }, count)) });
+}

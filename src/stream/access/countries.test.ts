@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createCountries } from "./countries.ts";
+
+test("the database that comes with the program knows well-known addresses of both families, and no private ones", () => {
+  const countryOf = createCountries();
+  // The registries' own networks: RIPE NCC and LACNIC.
+  assert.equal(countryOf("193.0.6.139"), "NL");
+  assert.equal(countryOf("::ffff:193.0.6.139"), "NL");
+  assert.equal(countryOf("200.3.14.147"), "UY");
+  assert.match(countryOf("2001:67c:2e8::1") ?? "", /^[A-Z]{2}$/);
+  for (const ip of ["127.0.0.1", "::1", "10.0.0.1", "", "nonsense", "fe80::1%eth0"]) assert.equal(countryOf(ip), undefined, ip);
+});
+
+test("a file that is no database is refused by its name, at once", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-countries-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "x.mmdb");
+  writeFileSync(file, "this is no database");
+  assert.throws(() => createCountries({ file }), (err: Error) => err.message.includes(file));
+  assert.throws(() => createCountries({ file: join(folder, "absent") }), /absent/);
+});

@@ -1,0 +1,14 @@
+import type { Viewer, Want } from "../delivery/route.ts";
+import type { Video } from "../videos/video.ts";
+
+/** Who may watch what: uids, signed tokens, their rules, and origins. Asked for every manifest and every segment. */
+export interface Access {
+  /** `id` as it stands in the path. Throws videoNotFound, signedUrlNeeded (401), tokenRefused (403), originNotAllowed (403), and downloadNotAllowed (403). */
+  check(id: string, want: Want, viewer: Viewer): Promise<Video>;
+}
+
+/** What is behind the uid of a live input. Implemented by `live/addresses`; asked for every playlist, so answered from memory as a rule. */
+export interface LiveAddresses {
+  /** The broadcast that runs, else the last recording, else a video that has not begun (its `uid` is that of the input). Undefined: no input has this uid. */
+  videoOf(input: string): Promise<Video | undefined>;
+}

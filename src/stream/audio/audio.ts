@@ -1,0 +1,221 @@
+import type { IncomingMessage } from "node:http";
+import { createRecent, type Recent } from "../../kernel/recent.ts";
+import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
+import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import { isUniqueViolation, type Db, type Events, type Jobs, type JobWorker, type ObjectStore } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import type { MediaTools } from "../media/port.ts";
+import type { AudioTracks, ExtraAudio } from "../playback/port.ts";
+import { readForm } from "../uploads/form.ts";
+import { askOrigin } from "../uploads/origin.ts";
+import { VIDEO_CHANGED } from "../videos/known.ts";
+import type { Videos } from "../videos/port.ts";
+import { audioRendition, type AddedTrack, type AudioSource, type AudioSources } from "./port.ts";
+import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
+import { createTracksTable, trackByUid, tracksOf, type AudioTrackRow, type AudioTrackTables } from "./tracks-table.ts";
+
+export interface AudioParts {
+  db: Db;
+  objects: ObjectStore;
+  jobs: Jobs;
+  events: Events;
+  videos: Pick<Videos, "get" | "find">;
+  tools: MediaTools;
+  fetch: GuardedFetch;
+  settings: Pick<Settings["stream"], "upload_gb" | "basic_upload_mb">;
+  /** For files while they are made. */
+  folder: string;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+}
+
+/** Tracks beside the one that is in the source: other languages, comments. */
+export interface Audio {
+  /** Fetched later, as a job. Throws videoNotFound, badParameter, invalidUrl, tooLarge. */
+  copy(account: string, video: string, asked: { url: string; label: string }): Promise<AddedTrack>;
+  /** A form with `file` and `label`, as it arrives. `confirm` is asked at its end. Throws videoNotFound, badParameter, tooLarge, formBrokeOff. */
+  form(account: string, video: string, incoming: IncomingMessage, confirm?: () => Promise<void>): Promise<AddedTrack>;
+  list(account: string, video: string): Promise<AddedTrack[]>;
+  /** At most one is the default: to make it so takes that from the others. Throws videoNotFound, trackNotFound, badParameter. */
+  edit(account: string, video: string, track: string, change: { label?: string | undefined; default?: boolean | undefined }): Promise<AddedTrack>;
+  /** Throws videoNotFound, trackNotFound, and badParameter for the default one. */
+  delete(account: string, video: string, track: string): Promise<void>;
+  /** Rows of a deleted video. */
+  clean(video: string): Promise<void>;
+  /** What a crash left without anybody who works at it. At start, and now and then. */
+  recover(): Promise<void>;
+  /** For manifests. */
+  readonly tracks: AudioTracks;
+  /** For the encoder. */
+  readonly sources: AudioSources;
+  /** Does the job `stream.audio`, until closed. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+export const AUDIO_JOB = "stream.audio";
+const AT_ONCE = 2;
+const LEASE_MS = 30_000;
+const SILENT_MS = 60_000;
+const RECOVERED_AT_ONCE = 200;
+const KNOWN = { max: 2000, freshMs: 60_000 };
+/** Each is a playlist in every manifest. */
+const MOST_TRACKS = 32;
+const MAX_LABEL = 200;
+const MAX_URL = 8192;
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+const DELETED_AT_ONCE = 500;
+
+export function createAudio(parts: AudioParts): Audio {
+  const { db, objects, jobs, events, videos, fetch, settings, clock, ids } = parts;
+  const table = createTracksTable(db);
+  const known: Recent<ExtraAudio[]> = createRecent({ clock, ...KNOWN, read: async (video) => (await table.of(video)).filter(({ status }) => status === "ready").map(({ uid, label, is_default: isDefault }) => ({ uid, label, default: isDefault === 1 })) });
+  const unsubscribe = events.subscribe(VIDEO_CHANGED, forget);
+  const maxBytes = Math.floor(settings.upload_gb * GIB);
+  let worker: JobWorker | undefined;
+
+  function forget(video: string) {
+    known.forget((_, key) => video === "" || key === video);
+  }
+
+  function changed(video: string) {
+    forget(video);
+    events.publish(VIDEO_CHANGED, video);
+  }
+
+  async function insert(account: string, video: string, { uid, label, url }: { uid: string; label: string; url: string | null }): Promise<AddedTrack> {
+    const row: AudioTrackRow = { uid, video_uid: video, account_id: account, label, is_default: 0, status: "queued", url, source: null, error: null, job: "", created_at: clock.now() };
+    try {
+      await db.transaction<AudioTrackTables, void>(async (tx) => {
+        if ((await tracksOf(tx, video).execute()).length >= MOST_TRACKS) throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
+        await tx.insertInto("stream_audio_tracks").values(row).execute();
+      });
+    } catch (err) {
+      throw isUniqueViolation(err) ? labelTaken(label) : err;
+    }
+    await enqueue(row);
+    return show(row);
+  }
+
+  async function enqueue({ uid }: AudioTrackRow): Promise<void> {
+    await table.change(uid, { job: await jobs.enqueue(AUDIO_JOB, { track: uid }, { key: uid, attempts: ATTEMPTS }) });
+  }
+
+  /** Before anything is fetched or kept. */
+  async function checkLabel(video: string, given: string | undefined): Promise<string> {
+    const label = checkedLabel(given);
+    if ((await table.of(video)).some((row) => row.label === label)) throw labelTaken(label);
+    return label;
+  }
+
+  return {
+    async copy(account, video, { url, label: given }) {
+      await videos.get(account, video);
+      const label = await checkLabel(video, given);
+      if (url.length > MAX_URL) throw streamErrors.invalidUrl({ reason: `it has more than ${MAX_URL} characters` });
+      const { size } = await askOrigin(fetch, url);
+      if ((size ?? 0) > maxBytes) throw streamErrors.tooLarge({ limit: maxBytes, rule: "no upload may be larger (stream.upload_gb)" });
+      return insert(account, video, { uid: ids.hex(), label, url });
+    },
+    async form(account, video, incoming, confirm) {
+      await videos.get(account, video);
+      const uid = ids.hex();
+      const key = uploadedKey(video, uid);
+      const fields = new Map<string, string>();
+      try {
+        const most = settings.basic_upload_mb * MIB;
+        const { size } = await readForm(incoming, most, ({ body }) => objects.put(key, body, { maxBytes: most }), { fields, refuse: () => undefined });
+        if (size === 0) throw streamErrors.badParameter({ reason: "the file is empty" });
+        await confirm?.();
+        // The form took its time.
+        await videos.get(account, video);
+        return await insert(account, video, { uid, label: await checkLabel(video, fields.get("label")), url: null });
+      } catch (err) {
+        await objects.delete([key]);
+        throw err;
+      }
+    },
+    async list(account, video) {
+      await videos.get(account, video);
+      return (await table.of(video)).map(show);
+    },
+    async edit(account, video, track, change) {
+      await videos.get(account, video);
+      const label = change.label === undefined ? undefined : checkedLabel(change.label);
+      try {
+        const row = await db.transaction<AudioTrackTables, AudioTrackRow>(async (tx) => {
+          const before = isHexId(track) ? await trackByUid(tx, track).executeTakeFirst() : undefined;
+          if (before?.video_uid !== video) throw streamErrors.trackNotFound({ uid: track });
+          const after: AudioTrackRow = { ...before, ...(label !== undefined && { label }), ...(change.default !== undefined && { is_default: change.default ? 1 : 0 }) };
+          if (change.default === true) await tx.updateTable("stream_audio_tracks").set({ is_default: 0 }).where("video_uid", "=", video).execute();
+          await tx.updateTable("stream_audio_tracks").set({ label: after.label, is_default: after.is_default }).where("uid", "=", track).execute();
+          return after;
+        });
+        changed(video);
+        return show(row);
+      } catch (err) {
+        throw isUniqueViolation(err) ? labelTaken(label!) : err;
+      }
+    },
+    async delete(account, video, track) {
+      await videos.get(account, video);
+      await db.transaction<AudioTrackTables, void>(async (tx) => {
+        const row = isHexId(track) ? await trackByUid(tx, track).executeTakeFirst() : undefined;
+        if (row?.video_uid !== video) throw streamErrors.trackNotFound({ uid: track });
+        if (row.is_default === 1) throw streamErrors.badParameter({ reason: "the default audio track is not deleted: make another one the default first, or this one not the default" });
+        await tx.deleteFrom("stream_audio_tracks").where("uid", "=", track).execute();
+      });
+      changed(video);
+      for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`]) await deleteBelow(objects, `${prefix}/`);
+    },
+    clean: (video) => table.deleteOf(video),
+    async recover() {
+      for (const row of await table.queued(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+        const job = row.job === "" ? undefined : await jobs.get(row.job);
+        if (job?.status === "failed") {
+          await table.change(row.uid, { status: "error", error: job.error ?? "it could not be prepared" });
+          changed(row.video_uid);
+        } else if (job === undefined || job.status === "done") {
+          await enqueue(row);
+        }
+      }
+    },
+    tracks: { of: async (video) => (await known.get(video)) ?? [] },
+    sources: {
+      async find({ uid }, rendition) {
+        const row = rendition.startsWith("audio-") ? await table.find(rendition.slice(6)) : undefined;
+        return row?.video_uid === uid && row.status === "ready" && row.source !== null ? (JSON.parse(row.source) as AudioSource) : undefined;
+      },
+    },
+    start() {
+      worker ??= jobs.work(AUDIO_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS }, createPreparer({ ...parts, table, maxBytes, changed }));
+    },
+    async close() {
+      unsubscribe();
+      await worker?.stop();
+    },
+  };
+}
+
+const show = ({ uid, label, is_default: isDefault, status }: AudioTrackRow): AddedTrack => ({ uid, label, default: isDefault === 1, status });
+const labelTaken = (label: string) => streamErrors.badParameter({ reason: `the video has an audio track with the label ${JSON.stringify(label)} already` });
+
+function checkedLabel(given: string | undefined): string {
+  const label = given?.trim().toWellFormed() ?? "";
+  if (label === "") throw streamErrors.badParameter({ reason: "label is required: what viewers choose the track by" });
+  if (label.length > MAX_LABEL) throw streamErrors.badParameter({ reason: `label has at most ${MAX_LABEL} characters, and not ${label.length}` });
+  if (/\p{Cc}/u.test(label)) throw streamErrors.badParameter({ reason: "label has no control characters" });
+  return label;
+}
+
+async function deleteBelow(objects: ObjectStore, prefix: string): Promise<void> {
+  let keys: string[] = [];
+  for await (const { key } of objects.list(prefix)) {
+    keys.push(key);
+    if (keys.length >= DELETED_AT_ONCE) await objects.delete(keys.splice(0));
+  }
+  await objects.delete(keys);
+}

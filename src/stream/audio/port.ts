@@ -1,0 +1,33 @@
+import type { Video } from "../videos/video.ts";
+
+/** What an audio rendition is encoded from. Rendition `audio-<uid>` of an added track is made of another file than the video. */
+export interface AudioSources {
+  /** `rendition`: `audio-<uid>`. Undefined: the video has no such track, or it is not ready. Asked before every encoder run. */
+  find(video: Video, rendition: string): Promise<AudioSource | undefined>;
+}
+
+/** One stream of a kept file. Its second zero is that of the video; what is missing at the end is silence, what is too much is left out. */
+export interface AudioSource {
+  /** Object. */
+  key: string;
+  /** ffmpeg's name of the demuxer: the only one that is allowed for this file. */
+  format: string;
+  /** Index of the stream in the file. */
+  stream: number;
+  codec: string;
+  channels: number;
+  sampleRate: number;
+  /** Seconds, as the file says. */
+  duration: number;
+}
+
+/** Name of the rendition of an added track. */
+export const audioRendition = (track: string): string => `audio-${track}`;
+
+/** A track that was added to a video, as the API shows it. */
+export interface AddedTrack {
+  uid: string;
+  label: string;
+  default: boolean;
+  status: "queued" | "ready" | "error";
+}

@@ -1,0 +1,103 @@
+import { messageOf, UserError, type Log } from "../../kernel/index.ts";
+import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
+import type { Job, JobContext, ObjectStore } from "../../store/index.ts";
+import type { MediaTools } from "../media/port.ts";
+import { describeFile, type FileDescription } from "../probe/describe.ts";
+import { makeMezzanine, needsMezzanine } from "../probe/mezzanine.ts";
+import { ProbeRefused } from "../probe/refused.ts";
+import { answered, isFine, isForGood } from "../uploads/origin.ts";
+import type { Videos } from "../videos/port.ts";
+import type { AudioSource } from "./port.ts";
+import type { AudioTrackRow, TracksTable } from "./tracks-table.ts";
+
+export interface PrepareParts {
+  objects: ObjectStore;
+  videos: Pick<Videos, "find">;
+  tools: MediaTools;
+  fetch: GuardedFetch;
+  table: TracksTable;
+  log: Log;
+  /** Where a copy with an index lies while it is made. */
+  folder: string;
+  /** Octets that are fetched at most. */
+  maxBytes: number;
+  /** Something about the tracks of this video is different. */
+  changed(video: string): void;
+}
+
+export const ATTEMPTS = 6;
+const LONGEST_MS = 6 * 3_600_000;
+/** Below this, in octets in half a minute, an origin does not want to be copied from. */
+const SLOWEST = 64 * 1024;
+
+/** Everything of a track but its segments. */
+export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
+export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;
+
+/** The file is no sound, or cannot be had: to try once more would not help. */
+class Unusable extends Error {}
+
+/** Does the job `stream.audio`: fetches the file where it is not here yet, and looks at what is in it. */
+export function createPreparer(parts: PrepareParts) {
+  const { objects, videos, table, log, changed } = parts;
+
+  return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
+    const { track } = payload as { track: string };
+    const row = await table.find(track);
+    if (row === undefined || row.status !== "queued" || (await videos.find(row.video_uid)) === undefined) return;
+    try {
+      const source = await prepare(parts, row, signal);
+      // Deleted meanwhile: then what was made is nobody's.
+      if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) }))) await objects.delete([source.key]);
+    } catch (err) {
+      if (signal.aborted || (attempt < ATTEMPTS && !isLasting(err))) throw err;
+      log.info({ err, video: row.video_uid, track }, "an audio track is of no use");
+      await table.change(track, { status: "error", error: messageOf(err).slice(0, 1000) });
+    }
+    changed(row.video_uid);
+  };
+}
+
+const isLasting = (err: unknown): boolean =>
+  err instanceof Unusable || err instanceof ProbeRefused || (err instanceof UserError && ((err.domain === "fetch" && ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) || (err.domain === "store" && err.kind === "tooLarge")));
+
+async function prepare(parts: PrepareParts, { uid, video_uid: video, url }: AudioTrackRow, signal: AbortSignal): Promise<AudioSource> {
+  const { objects, tools } = parts;
+  const uploaded = uploadedKey(video, uid);
+  if (url !== null && (await objects.open(uploaded)) === undefined) await fetchFile(parts, url, uploaded, signal);
+  const options = { signal, urgency: "soon" } as const;
+  const look = async (key: string) => {
+    const path = await objects.file(key);
+    if (path === undefined) throw new Unusable("the file is not there any more");
+    const description = await describeFile(tools, path, options);
+    return { key, path, description, audio: soundOf(description) };
+  };
+  let looked = await look(uploaded);
+  if (needsMezzanine(looked.description)) {
+    const { size } = (await objects.open(uploaded))!;
+    // Named below the track as that of a video is below the video.
+    looked = await look(await makeMezzanine(parts, `${video}/tracks/${uid}`, looked.path, size, { audio: looked.audio }, options));
+    await objects.delete([uploaded]);
+  }
+  const { key, description: { format, duration }, audio } = looked;
+  return { key, format, stream: audio.index, codec: audio.codec!, channels: audio.channels, sampleRate: audio.sampleRate, duration: duration ?? 0 };
+}
+
+async function fetchFile({ objects, fetch, maxBytes }: PrepareParts, url: string, key: string, signal: AbortSignal): Promise<void> {
+  const answer = await fetch(url, { signal, totalMs: LONGEST_MS, slowest: SLOWEST, maxBytes });
+  try {
+    if (!isFine(answer.status)) throw isForGood(answer.status) ? new Unusable(answered(url, answer.status)) : new Error(answered(url, answer.status));
+    const { size } = await objects.put(key, answer.body, { maxBytes });
+    if (size === 0) throw new Unusable("the file is empty");
+  } finally {
+    answer.close();
+  }
+}
+
+/** The sound that the file prefers, else its first. */
+function soundOf({ streams }: FileDescription): FileDescription["streams"][number] {
+  const sounds = streams.filter(({ kind, codec, channels, sampleRate }) => kind === "audio" && codec !== undefined && channels > 0 && sampleRate > 0);
+  const sound = sounds.find(({ isDefault }) => isDefault) ?? sounds[0];
+  if (sound === undefined) throw new Unusable("there is no sound in the file");
+  return sound;
+}

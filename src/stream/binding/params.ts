@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { streamErrors } from "../errors.ts";
+
+/** What the methods of the binding are called with, in its words; looked at here, because a worker may hand over anything. */
+
+const text = z.string();
+const instant = text.refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), { error: "a time is wanted, such as 2026-11-21T10:00:00Z" }).transform((given) => Date.parse(given));
+const meta = z.record(text, z.unknown()).transform((given) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])));
+const comparison = z.enum(["eq", "gt", "gte", "lt", "lte"]);
+
+const said = {
+  allowedOrigins: z.array(text).optional(),
+  creator: text.nullable().optional(),
+  meta: meta.optional(),
+  requireSignedURLs: z.boolean().optional(),
+  scheduledDeletion: instant.nullable().optional(),
+  thumbnailTimestampPct: z.number().optional(),
+};
+
+export const uploadParams = z.object({ ...said, watermarkId: text.optional() });
+export const directUploadParams = z.object({ ...said, maxDurationSeconds: z.number(), expiry: instant.optional(), watermark: z.object({ id: text }).optional() });
+export const updateParams = z.object({
+  ...said,
+  maxDurationSeconds: z.number().nullable().optional(),
+  uploadExpiry: instant.nullable().optional(),
+  publicDetails: z.object({ title: text.nullable(), share_link: text.nullable(), channel_link: text.nullable(), logo: text.nullable() }).partial().optional(),
+});
+export const listParams = z.object({ limit: z.number().int().min(1).max(1000).optional(), before: instant.optional(), beforeComp: comparison.default("lt"), after: instant.optional(), afterComp: comparison.default("gte") });
+/** Their bounds are looked after where profiles are made. */
+export const watermarkParams = z.object({
+  name: text.optional(),
+  opacity: z.number().optional(),
+  padding: z.number().optional(),
+  scale: z.number().optional(),
+  position: z.enum(["upperRight", "upperLeft", "lowerLeft", "lowerRight", "center"]).optional(),
+});
+export const downloadType = z.enum(["default", "audio"]).default("default");
+export const words = z.string();
+export const tokenParams = z.object({ exp: z.number().int().optional(), nbf: z.number().int().optional(), downloadable: z.boolean().optional(), accessRules: z.array(z.unknown()).optional() });
+
+/** Absent and null are `{}` where there is nothing that must be given. Throws badParameter. */
+export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0]!;
+  throw streamErrors.badParameter({ reason: `${[name, ...path].join(".")}: ${message}` });
+}
+
+/** The fields that were given a value. */
+export const present = <Given extends object>(fields: Given): { [Name in keyof Given]?: Exclude<Given[Name], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [Name in keyof Given]?: Exclude<Given[Name], undefined> };

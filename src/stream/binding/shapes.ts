@@ -1,0 +1,19 @@
+import { downloadName, type Download } from "../downloads/types.ts";
+import { showVideo, showWatermark } from "../videos/show.ts";
+import type { StreamUrls } from "../videos/urls.ts";
+import type { ListedVideo, WatermarkProfile } from "../videos/video.ts";
+
+/** What the binding gives, where its names are other than those of the API: ids, and flat addresses for playback. */
+
+export function boundVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">) {
+  const { uid: id, playback, watermark: _, liveInput, clippedFrom, ...rest } = showVideo(video, urls);
+  return { id, ...rest, hlsPlaybackUrl: playback.hls, dashPlaybackUrl: playback.dash, watermark: video.watermark === null ? null : boundWatermark(video.watermark), liveInputId: liveInput ?? null, clippedFromId: clippedFrom ?? null };
+}
+
+export function boundWatermark(profile: WatermarkProfile) {
+  const { uid: id, ...rest } = showWatermark(profile);
+  return { id, ...rest };
+}
+
+export const boundDownloads = (account: string, uid: string, made: readonly Download[], urls: Pick<StreamUrls, "at">) =>
+  Object.fromEntries(made.map(({ type, status, percentComplete }) => [type, { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) }]));

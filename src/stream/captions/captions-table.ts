@@ -1,0 +1,98 @@
+import { sql } from "kysely";
+import { prepared, type Db, type Migration } from "../../store/index.ts";
+
+interface CaptionTables {
+  stream_captions: CaptionRow;
+}
+
+export type CaptionStatus = "ready" | "inprogress" | "error";
+
+export interface CaptionRow {
+  video_uid: string;
+  /** BCP 47, canonical. */
+  language: string;
+  account_id: string;
+  label: string;
+  /** 0 or 1. */
+  generated: number;
+  status: CaptionStatus;
+  /** The WebVTT file, of what is ready. */
+  object_key: string | null;
+  /** Names one generation: what an earlier one brings late is thrown away. */
+  attempt: string | null;
+  job: string | null;
+  created_at: number;
+  modified_at: number;
+}
+
+export const streamCaptionsMigrations: Migration[] = [
+  {
+    name: "stream-captions-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema.createTable("stream_captions")
+        .addColumn("video_uid", key, (column) => column.notNull())
+        .addColumn("language", key, (column) => column.notNull())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("label", "text", (column) => column.notNull())
+        .addColumn("generated", "integer", (column) => column.notNull())
+        .addColumn("status", key, (column) => column.notNull())
+        .addColumn("object_key", key)
+        .addColumn("attempt", key)
+        .addColumn("job", key)
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("modified_at", "bigint", (column) => column.notNull())
+        .addPrimaryKeyConstraint("stream_captions_key", ["video_uid", "language"])
+        .execute();
+      await sql`create index stream_captions_making on stream_captions (modified_at) where status = 'inprogress'`.execute(db);
+    },
+  },
+];
+
+export interface CaptionsTable {
+  /** By language. */
+  of(uid: string): Promise<CaptionRow[]>;
+  find(uid: string, language: string): Promise<CaptionRow | undefined>;
+  /** Puts the row there, unless `mayReplace` says no to what is: then it is answered. Else the object that nothing names any more. "full": the video has `max` already. */
+  put(row: CaptionRow, max: number, mayReplace?: (there: CaptionRow) => boolean): Promise<{ replaced?: string | undefined } | { refused: CaptionRow } | "full">;
+  /** What became of a generation; false: it is not wanted any more. */
+  finish(uid: string, language: string, attempt: string, end: Pick<CaptionRow, "status" | "object_key" | "modified_at">): Promise<boolean>;
+  setJob(uid: string, language: string, attempt: string, job: string): Promise<void>;
+  /** The row that was there. */
+  delete(uid: string, language: string): Promise<CaptionRow | undefined>;
+  deleteAll(uid: string): Promise<void>;
+  making(limit: number): Promise<CaptionRow[]>;
+}
+
+export function createCaptionsTable(db: Db): CaptionsTable {
+  const captions = db.tables<CaptionTables>();
+  const ofVideo = prepared((arg) => captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", arg<string>("uid")).orderBy("language"));
+
+  return {
+    of: (uid) => db.read(ofVideo({ uid })),
+    find: (uid, language) => captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", uid).where("language", "=", language).executeTakeFirst(),
+    put: (row, max, mayReplace = () => true) => db.transaction<CaptionTables, Awaited<ReturnType<CaptionsTable["put"]>>>(async (tx) => {
+      const all = await tx.selectFrom("stream_captions").selectAll().where("video_uid", "=", row.video_uid).execute();
+      const there = all.find(({ language }) => language === row.language);
+      if (there === undefined) {
+        if (all.length >= max) return "full";
+        await tx.insertInto("stream_captions").values(row).execute();
+        return {};
+      }
+      if (!mayReplace(there)) return { refused: there };
+      const { video_uid, language, created_at: _, ...change } = row;
+      await tx.updateTable("stream_captions").set(change).where("video_uid", "=", video_uid).where("language", "=", language).execute();
+      return { replaced: there.object_key ?? undefined };
+    }),
+    finish: async (uid, language, attempt, end) =>
+      (await db.write(captions.updateTable("stream_captions").set(end).where("video_uid", "=", uid).where("language", "=", language).where("attempt", "=", attempt).where("status", "=", "inprogress"))).affected > 0,
+    async setJob(uid, language, attempt, job) {
+      await db.write(captions.updateTable("stream_captions").set({ job }).where("video_uid", "=", uid).where("language", "=", language).where("attempt", "=", attempt));
+    },
+    delete: async (uid, language) => (await db.write(captions.deleteFrom("stream_captions").where("video_uid", "=", uid).where("language", "=", language).returningAll())).rows[0],
+    async deleteAll(uid) {
+      await db.write(captions.deleteFrom("stream_captions").where("video_uid", "=", uid));
+    },
+    making: (limit) => captions.selectFrom("stream_captions").selectAll().where("status", "=", "inprogress").orderBy("modified_at").limit(limit).execute(),
+  };
+}

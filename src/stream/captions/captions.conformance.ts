@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { clip, needsFfmpeg } from "../../../test/support/media.ts";
+import { randomIds, silentLog, UserError } from "../../kernel/index.ts";
+import { createMediaTools } from "../media/tools.ts";
+import type { MediaModel } from "../model.ts";
+import { openVideos, testModel, videosTestMigrations } from "../videos/videos.testing.ts";
+import { streamCaptionsMigrations } from "./captions-table.ts";
+import { createCaptions } from "./captions.ts";
+import type { CaptionsParts } from "./parts.ts";
+import type { Caption } from "./port.ts";
+
+const A = "a".repeat(32);
+const B = "b".repeat(32);
+const VTT = Buffer.from("WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n");
+const SRT = Buffer.from("1\n00:00:01,000 --> 00:00:02,000\nmerhaba\n");
+const kind = (name: string, text = /./) => (err: unknown) => err instanceof UserError && err.kind === name && text.test(err.message);
+
+async function setUp(t: TestContext, engine: TestEngine, { command = [] as string[], ...more }: Partial<CaptionsParts> & { command?: string[] } = {}) {
+  const database = await engine.open(t, [...videosTestMigrations, ...streamCaptionsMigrations]);
+  const { videos, clock, events, objects, jobs, db } = await openVideos(t, database);
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-captions-"));
+  const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", encoders: 1, urgent_encoders: 1 }, log: silentLog });
+  const parts: CaptionsParts = { db, objects, events, jobs, tools, videos, clock, ids: randomIds, log: silentLog, folder, settings: { caption_command: command, caption_languages: ["en", "de"], caption_minutes: 120 }, ...more };
+  const captions = createCaptions(parts);
+  t.after(async () => {
+    await captions.close();
+    await tools.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const { uid } = await videos.create(A, {});
+  const kept = async () => {
+    const keys: string[] = [];
+    for await (const { key } of objects.list(`stream/${uid}/captions/`)) keys.push(key);
+    return keys;
+  };
+  /** A video that plays, with the sound of this file. */
+  async function ready(path: string | undefined, model: Partial<MediaModel> = {}) {
+    const key = `stream/${uid}/source`;
+    const { size } = await objects.put(key, path === undefined ? Buffer.from("x") : (createReadStream(path) as AsyncIterable<Uint8Array>));
+    await videos.uploaded(uid, { key, size });
+    await videos.modelled(uid, testModel(4, { source: { key, format: "mov", start: 0, size }, audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true }, ...model }));
+    await videos.playable(uid);
+  }
+  /** Resolves with the captions of a language when they are what they become. */
+  const settled = (language: string): Promise<Caption> => new Promise((resolve, reject) => {
+    const look = () => void captions.get(A, uid, language).then((caption) => caption.status !== "inprogress" && resolve(caption), reject);
+    t.after(events.subscribe("stream.captions", look));
+    look();
+  });
+  return { captions, videos, objects, events, uid, kept, ready, settled, folder, other: () => createCaptions(parts) };
+}
+
+export function captionsConformance(engine: TestEngine): void {
+  test("captions are kept as WebVTT, told by language, and offered to players", async (t) => {
+    const { captions, uid } = await setUp(t, engine);
+    assert.deepEqual(await captions.of(uid), []);
+    assert.deepEqual((await captions.upload(A, uid, "tr", SRT)).caption, { language: "tr", label: "Türkçe", generated: false, status: "ready" });
+    await captions.upload(A, uid, "en-gb", VTT);
+    assert.deepEqual((await captions.list(A, uid)).map(({ language, label }) => [language, label]), [["en-GB", "British English"], ["tr", "Türkçe"]]);
+    assert.deepEqual(await captions.of(uid), [{ language: "en-GB", label: "British English", generated: false }, { language: "tr", label: "Türkçe", generated: false }]);
+    assert.equal(await captions.text(A, uid, "TR"), "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nmerhaba\n");
+    assert.equal(await captions.vtt(uid, "en-GB"), "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nhello\n");
+    assert.equal(await captions.vtt(uid, "de"), undefined);
+  });
+
+  test("a second file of a language takes the place of the first, and leaves no object behind", async (t) => {
+    const { captions, uid, kept } = await setUp(t, engine);
+    await captions.upload(A, uid, "en", VTT);
+    assert.equal((await captions.of(uid)).length, 1);
+    await captions.upload(A, uid, "en", SRT);
+    assert.match(await captions.text(A, uid, "en"), /merhaba/);
+    assert.match((await captions.vtt(uid, "en"))!, /merhaba/);
+    assert.equal((await kept()).length, 1);
+    await captions.delete(A, uid, "en");
+    assert.deepEqual([await captions.of(uid), await captions.list(A, uid), await kept()], [[], [], []]);
+    await assert.rejects(captions.delete(A, uid, "en"), kind("captionNotFound"));
+  });
+
+  test("what one process changes the others tell at once", async (t) => {
+    const { captions, uid, other } = await setUp(t, engine);
+    const elsewhere = other();
+    t.after(() => elsewhere.close());
+    assert.deepEqual(await elsewhere.of(uid), []);
+    await captions.upload(A, uid, "en", VTT);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal((await elsewhere.of(uid)).length, 1);
+    await captions.upload(A, uid, "en", SRT);
+    // Before the event has come: the file it knows of is gone.
+    assert.match((await elsewhere.vtt(uid, "en"))!, /merhaba/);
+  });
+
+  test("nobody sees or changes captions of another account's video, and bad files and tags are refused", async (t) => {
+    const { captions, uid, kept } = await setUp(t, engine);
+    await captions.upload(A, uid, "en", VTT);
+    for (const call of [() => captions.upload(B, uid, "en", SRT), () => captions.list(B, uid), () => captions.get(B, uid, "en"), () => captions.text(B, uid, "en"), () => captions.delete(B, uid, "en"), () => captions.generate(B, uid, "de")]) await assert.rejects(call, kind("videoNotFound"));
+    await assert.rejects(captions.upload(A, uid, "english", VTT), kind("badLanguage"));
+    await assert.rejects(captions.upload(A, uid, "de", Buffer.from("nonsense")), kind("badCaptions", /neither WebVTT/));
+    await assert.rejects(captions.get(A, uid, "de"), kind("captionNotFound"));
+    assert.equal((await captions.upload(A, uid, "de", Buffer.from(`${VTT}\n00:03.000 --> 00:02.000\nx\n`))).unread, "1 cue could not be read and was left out; the first begins in line 6");
+    assert.equal((await kept()).length, 2);
+  });
+
+  test("nothing is kept of a video that was deleted, also when captions come at the same moment", async (t) => {
+    const { captions, videos, uid, kept } = await setUp(t, engine);
+    await captions.upload(A, uid, "en", VTT);
+    await videos.delete(A, uid);
+    await captions.forgetVideo(uid);
+    assert.deepEqual(await captions.of(uid), []);
+    await assert.rejects(captions.upload(A, uid, "de", VTT), kind("videoNotFound"));
+    assert.ok((await kept()).length <= 1);
+  });
+
+  test("what cannot be generated is refused with the reason", async (t) => {
+    const { captions, uid, ready } = await setUp(t, engine);
+    await assert.rejects(captions.generate(A, uid, "en"), kind("captionsNotConfigured"));
+    const able = await setUp(t, engine, { command: ["/bin/true"] });
+    await assert.rejects(able.captions.generate(A, able.uid, "xx"), kind("badLanguage"));
+    await assert.rejects(able.captions.generate(A, able.uid, "fi"), kind("captionLanguageUnsupported", /in fi/));
+    await assert.rejects(able.captions.generate(A, able.uid, "en"), kind("notReady", /pendingupload/));
+    await able.ready(undefined, { duration: 7260 });
+    await assert.rejects(able.captions.generate(A, able.uid, "en-GB"), kind("videoTooLong", /121 minutes/));
+    await ready(undefined);
+    const silent = await setUp(t, engine, { command: ["/bin/true"] });
+    const { audio: _, ...model } = testModel(4);
+    await silent.ready(undefined, { ...model, audio: undefined } as unknown as MediaModel);
+    await assert.rejects(silent.captions.generate(A, silent.uid, "en"), kind("noAudio"));
+  });
+
+  test("captions are made of the sound by the program of the settings, which gets a WAV file and the language", needsFfmpeg, async (t) => {
+    // Says how many seconds of sound it was given.
+    const script = `const bytes = require("node:fs").readFileSync(process.argv[1]); console.log("WEBVTT\\n\\n00:00.000 --> 00:01.000\\n" + process.argv[2] + " " + bytes.toString("latin1", 0, 4) + " " + bytes.readUInt32LE(24) + " " + Math.round((bytes.length - 44) / 32000))`;
+    const { captions, uid, ready, settled, folder, kept } = await setUp(t, engine, { command: [process.execPath, "-e", script, "{audio}", "{language}"] });
+    await ready(await clip({}));
+    assert.deepEqual(await captions.generate(A, uid, "en"), { language: "en", label: "English (auto-generated)", generated: true, status: "inprogress" });
+    assert.deepEqual(await captions.of(uid), []);
+    await assert.rejects(captions.generate(A, uid, "en"), kind("captionsExist"));
+    captions.start();
+    assert.deepEqual(await settled("en"), { language: "en", label: "English (auto-generated)", generated: true, status: "ready" });
+    assert.deepEqual(await captions.of(uid), [{ language: "en", label: "English (auto-generated)", generated: true }]);
+    assert.match((await captions.vtt(uid, "en"))!, /\nen RIFF 16000 4\n/);
+    assert.deepEqual(readdirSync(folder), []);
+    // A file of somebody's own takes the place of what was generated.
+    assert.deepEqual((await captions.upload(A, uid, "en", VTT)).caption, { language: "en", label: "English", generated: false, status: "ready" });
+    assert.equal((await kept()).length, 1);
+  });
+
+  test("a program that fails, is not there or writes nonsense leaves an error, which may be tried again; what is deleted meanwhile stays deleted", needsFfmpeg, async (t) => {
+    for (const command of [["/bin/false"], ["/nonexistent/program"], ["/bin/echo", "nonsense"]]) {
+      const { captions, uid, ready, settled } = await setUp(t, engine, { command });
+      await ready(await clip({}));
+      captions.start();
+      await captions.generate(A, uid, "de");
+      assert.equal((await settled("de")).status, "error", command.join(" "));
+      assert.deepEqual([await captions.of(uid), await captions.vtt(uid, "de")], [[], undefined]);
+      await assert.rejects(captions.text(A, uid, "de"), kind("captionNotFound"));
+      assert.equal((await captions.generate(A, uid, "de")).status, "inprogress");
+      await captions.delete(A, uid, "de");
+      assert.deepEqual(await captions.list(A, uid), []);
+      // While there is a database: what it is at may end.
+      await captions.close();
+    }
+  });
+}

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { captionsConformance } from "./captions.conformance.ts";
+
+onEveryDatabase(captionsConformance);

@@ -1,0 +1,132 @@
+import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
+import { createRecent } from "../../kernel/recent.ts";
+import { streamErrors } from "../errors.ts";
+import type { Video } from "../videos/video.ts";
+import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
+import { createGeneration } from "./generation.ts";
+import { canonicalLanguage, languageLabel } from "./language.ts";
+import type { CaptionsParts } from "./parts.ts";
+import type { Caption, Captions } from "./port.ts";
+
+/** The id of the event is the uid of the video. */
+const CHANGED = "stream.captions";
+/** There are some 200 languages with two letters. */
+const MAX_LANGUAGES = 200;
+const KEPT = 2000;
+/** A change is told at once; this is for when the telling fails. */
+const FRESH_MS = 10_000;
+
+export function createCaptions(parts: CaptionsParts): Captions {
+  const { db, objects, events, clock, ids, log, videos } = parts;
+  const table = createCaptionsTable(db);
+  /** Every manifest asks what there is. */
+  const known = createRecent({ read: (uid: string) => table.of(uid), clock, max: KEPT, freshMs: FRESH_MS });
+  const forget = (uid: string) => known.forget((_, key) => uid === "" || key === uid);
+  const unsubscribe = events.subscribe(CHANGED, forget);
+  const changed = (uid: string) => {
+    forget(uid);
+    events.publish(CHANGED, uid);
+  };
+
+  async function keep(uid: string, vtt: string): Promise<string> {
+    const key = `stream/${uid}/captions/${ids.hex()}.vtt`;
+    await objects.put(key, Buffer.from(vtt));
+    return key;
+  }
+  /** What is left of it goes with its video. */
+  async function drop(key: string | null | undefined) {
+    if (key == null) return;
+    await objects.delete([key]).catch((err: unknown) => log.warn({ err, key }, "captions that nothing names any more could not be removed"));
+  }
+
+  const generation = createGeneration({ ...parts, table, keep, drop, changed });
+
+  /** What is written for a video that is deleted meanwhile may come after everything of it was removed. */
+  async function stillThere({ uid }: Video, key: string): Promise<void> {
+    if ((await videos.find(uid)) !== undefined) return;
+    await table.deleteAll(uid);
+    await drop(key);
+    throw streamErrors.videoNotFound({ uid });
+  }
+
+  async function rowOf(account: string, uid: string, given: string): Promise<CaptionRow> {
+    const language = canonicalLanguage(given);
+    await videos.get(account, uid);
+    const row = await table.find(uid, language);
+    if (row === undefined) throw streamErrors.captionNotFound({ language });
+    return row;
+  }
+
+  async function read({ status, object_key: key }: CaptionRow): Promise<string | undefined> {
+    const object = status === "ready" && key !== null ? await objects.open(key) : undefined;
+    return object && (await object.bytes()).toString();
+  }
+
+  return {
+    async upload(account, uid, given, file) {
+      const language = canonicalLanguage(given);
+      const video = await videos.get(account, uid);
+      const reading = readCaptions(file);
+      if (!reading.ok) throw streamErrors.badCaptions({ reason: reading.why });
+      const key = await keep(uid, formatVtt(reading.captions));
+      const now = clock.now();
+      const row: CaptionRow = { video_uid: uid, language, account_id: account, label: languageLabel(language), generated: 0, status: "ready", object_key: key, attempt: null, job: null, created_at: now, modified_at: now };
+      const put = await table.put(row, MAX_LANGUAGES).catch(async (err: unknown) => {
+        await drop(key);
+        throw err;
+      });
+      if (put === "full") {
+        await drop(key);
+        throw streamErrors.tooManyCaptions({ limit: MAX_LANGUAGES });
+      }
+      changed(uid);
+      if ("replaced" in put) await drop(put.replaced);
+      await stillThere(video, key);
+      const { skipped } = reading;
+      return { caption: shown(row), unread: skipped && `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be read and ${skipped.count === 1 ? "was" : "were"} left out; the first begins in line ${skipped.line}` };
+    },
+    async generate(account, uid, given) {
+      const language = canonicalLanguage(given);
+      return shown(await generation.begin(await videos.get(account, uid), language, MAX_LANGUAGES));
+    },
+    async list(account, uid) {
+      await videos.get(account, uid);
+      return (await table.of(uid)).map(shown);
+    },
+    get: async (account, uid, language) => shown(await rowOf(account, uid, language)),
+    async text(account, uid, language) {
+      const row = await rowOf(account, uid, language);
+      const text = await read(row);
+      if (text === undefined) throw streamErrors.captionNotFound({ language: row.language });
+      return text;
+    },
+    async delete(account, uid, language) {
+      const row = await rowOf(account, uid, language);
+      const gone = await table.delete(uid, row.language);
+      changed(uid);
+      await drop(gone?.object_key);
+    },
+    async forgetVideo(uid) {
+      await table.deleteAll(uid);
+      changed(uid);
+    },
+
+    of: async (uid) => (await known.get(uid))!.filter(({ status }) => status === "ready").map(({ language, label, generated }) => ({ language, label, generated: generated === 1 })),
+    async vtt(uid, given) {
+      const row = (await known.get(uid))!.find(({ language }) => language === given);
+      const text = row && (await read(row));
+      if (text !== undefined || row === undefined) return text;
+      // Replaced between the look at the row and at the file.
+      const now = await table.find(uid, given);
+      return now && read(now);
+    },
+
+    start: generation.start,
+    async close() {
+      unsubscribe();
+      await generation.close();
+    },
+  };
+}
+
+const shown = ({ language, label, generated, status }: CaptionRow): Caption => ({ language, label, generated: generated === 1, status });

@@ -1,0 +1,106 @@
+import { messageOf } from "../../kernel/index.ts";
+import type { JobWorker } from "../../store/index.ts";
+import { createScratch } from "../scratch.ts";
+import { streamErrors } from "../errors.ts";
+import { notReady } from "../videos/not-ready.ts";
+import type { Video } from "../videos/video.ts";
+import type { CaptionRow, CaptionsTable } from "./captions-table.ts";
+import { generatedLabel } from "./language.ts";
+import type { CaptionsParts } from "./parts.ts";
+import { captionsOfSpeech, NoCaptions } from "./speech.ts";
+
+export interface GenerationParts extends CaptionsParts {
+  table: CaptionsTable;
+  /** Keeps a file and tells its key. */
+  keep(uid: string, vtt: string): Promise<string>;
+  drop(key: string | null | undefined): Promise<void>;
+  changed(uid: string): void;
+}
+
+export interface Generation {
+  begin(video: Video, language: string, max: number): Promise<CaptionRow>;
+  start(): void;
+  close(): Promise<void>;
+}
+
+const KIND = "stream.caption";
+const ATTEMPTS = 5;
+const LEASE_MS = 30_000;
+/** Of generations that an earlier process left, looked at once at the start. */
+const MOST_LEFT = 1000;
+
+interface Payload {
+  uid: string;
+  language: string;
+  attempt: string;
+}
+
+/** Captions made of speech: one row that says so, and one job. Only the job whose row still names it may end it. */
+export function createGeneration(parts: GenerationParts): Generation {
+  const { jobs, table, clock, ids, log, settings, videos, folder, keep, drop, changed } = parts;
+  const scratch = createScratch(folder);
+  let worker: JobWorker | undefined;
+
+  function check(video: Video, language: string) {
+    if (settings.caption_command.length === 0) throw streamErrors.captionsNotConfigured();
+    const languages = settings.caption_languages;
+    if (!languages.includes(language) && !languages.includes(language.split("-")[0]!)) throw streamErrors.captionLanguageUnsupported({ language, languages: languages.join(", ") });
+    if (!video.readyToStream || video.model === null) throw notReady(video);
+    if (video.model.audio === undefined) throw streamErrors.noAudio();
+    const minutes = video.duration / 60;
+    if (minutes > settings.caption_minutes) throw streamErrors.videoTooLong({ minutes: Math.ceil(minutes), limit: settings.caption_minutes });
+  }
+
+  async function enqueue({ video_uid: uid, language, attempt }: Pick<CaptionRow, "video_uid" | "language" | "attempt">): Promise<void> {
+    const payload: Payload = { uid, language, attempt: attempt! };
+    await table.setJob(uid, language, attempt!, await jobs.enqueue(KIND, payload, { key: attempt!, attempts: ATTEMPTS }));
+  }
+
+  async function end({ uid, language, attempt }: Payload, vtt: string | undefined): Promise<void> {
+    const key = vtt === undefined ? null : await keep(uid, vtt);
+    if (await table.finish(uid, language, attempt, { status: key === null ? "error" : "ready", object_key: key, modified_at: clock.now() })) changed(uid);
+    else await drop(key);
+  }
+
+  async function run(payload: Payload, isLast: boolean, signal: AbortSignal): Promise<void> {
+    const { uid, language, attempt } = payload;
+    const row = await table.find(uid, language);
+    if (row?.attempt !== attempt || row.status !== "inprogress") return;
+    const video = await videos.find(uid);
+    if (video === undefined) return table.deleteAll(uid);
+    try {
+      await end(payload, await captionsOfSpeech({ ...parts, scratch }, video, language, signal));
+    } catch (err) {
+      if (!(err instanceof NoCaptions) && (signal.aborted || !isLast)) throw err;
+      log.warn({ err, video: uid, language }, `captions could not be generated: ${messageOf(err)}`);
+      await end(payload, undefined);
+    }
+  }
+
+  /** Rows whose job was never enqueued, or is gone. */
+  async function recover(): Promise<void> {
+    for (const row of await table.making(MOST_LEFT)) {
+      const job = row.job === null ? undefined : await jobs.get(row.job);
+      if (row.attempt !== null && job?.status !== "waiting" && job?.status !== "running") await enqueue(row);
+    }
+  }
+
+  return {
+    async begin(video, language, max) {
+      check(video, language);
+      const now = clock.now();
+      const row: CaptionRow = { video_uid: video.uid, language, account_id: video.account, label: generatedLabel(language), generated: 1, status: "inprogress", object_key: null, attempt: ids.hex(), job: null, created_at: now, modified_at: now };
+      const put = await table.put(row, max, ({ status }) => status === "error");
+      if (put === "full") throw streamErrors.tooManyCaptions({ limit: max });
+      if ("refused" in put) throw streamErrors.captionsExist({ language });
+      changed(video.uid);
+      await enqueue(row);
+      return row;
+    },
+    start() {
+      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) => run(payload as Payload, attempt >= ATTEMPTS, signal));
+      recover().catch((err: unknown) => log.warn({ err }, "captions that were being generated could not be taken up again; the next start tries it"));
+    },
+    close: async () => worker?.stop(),
+  };
+}

@@ -1,0 +1,20 @@
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
+import type { MediaTools } from "../media/port.ts";
+import type { Videos } from "../videos/port.ts";
+
+export interface CaptionsParts {
+  db: Db;
+  objects: ObjectStore;
+  events: Events;
+  jobs: Jobs;
+  tools: Pick<MediaTools, "ffmpeg">;
+  videos: Pick<Videos, "get" | "find">;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  settings: Pick<Settings["stream"], "caption_command" | "caption_languages" | "caption_minutes">;
+  /** Ours alone, for sound on its way to the program that listens to it: 2 MB a minute. */
+  folder: string;
+}

@@ -1,0 +1,70 @@
+import { isStoreError, type ObjectStore } from "../../store/index.ts";
+import type { Clock, Log } from "../../kernel/index.ts";
+import { streamErrors } from "../errors.ts";
+import type { MediaModel } from "../model.ts";
+import { draftOf } from "../uploads/drafts.ts";
+import type { UploadsParts } from "../uploads/parts.ts";
+import type { AskedVideo } from "../uploads/port.ts";
+import { notReady } from "../videos/not-ready.ts";
+import type { Videos } from "../videos/port.ts";
+import type { Video } from "../videos/video.ts";
+
+export interface ClipsParts {
+  videos: Pick<Videos, "get" | "create" | "delete" | "uploaded">;
+  objects: Pick<ObjectStore, "copy" | "open">;
+  clock: Clock;
+  log: Log;
+  findWatermark?: UploadsParts["findWatermark"];
+}
+
+/** A part of a video as a video of its own: on the same octets, encoded from there. */
+export interface Clips {
+  /**
+   * Seconds of the video that it is taken from. Who may watch is as with that one unless something else is asked for, and so is what is burned in.
+   * Throws videoNotFound, notReady, videoFailed, badParameter, and what `Videos.create` throws.
+   */
+  create(account: string, asked: AskedClip): Promise<Video>;
+}
+
+export type AskedClip = Omit<AskedVideo, "maxDurationSeconds" | "uploadExpiry"> & { from: string; start: number; end: number };
+
+export function createClips({ videos, objects, clock, log, findWatermark }: ClipsParts): Clips {
+  return {
+    async create(account, { from, start, end, ...asked }) {
+      const source = await videos.get(account, from);
+      const { model, sourceKey } = source;
+      if (model === null || sourceKey === null) throw notReady(source);
+      const part = partOf(model, start, end);
+      const inherited = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
+      const draft = await draftOf({ clock, ...(findWatermark && { findWatermark }) }, account, { ...inherited, ...asked });
+      const marked = draft.watermark == null && source.watermark !== null;
+      const clip = await videos.create(account, { ...draft, ...(marked && { watermark: source.watermark }), clippedFrom: from, clip: part }, "queued");
+      try {
+        if (marked) await copyWatermark(from, clip.uid);
+        // What was copied to have an index is the same in a form that is ready to be cut.
+        const key = `stream/${clip.uid}/source`;
+        await objects.copy(model.source.key, key);
+        return await videos.uploaded(clip.uid, { key, size: model.source.size });
+      } catch (err) {
+        await videos.delete(account, clip.uid).catch((err: unknown) => log.warn({ err, video: clip.uid }, "what was begun of a clip could not be removed"));
+        // Deleted in the same moment.
+        throw isStoreError(err, "absent") ? streamErrors.videoNotFound({ uid: from }) : err;
+      }
+    },
+  };
+
+  async function copyWatermark(from: string, to: string): Promise<void> {
+    const key = (uid: string) => `stream/${uid}/watermark.png`;
+    if ((await objects.open(key(from))) !== undefined) await objects.copy(key(from), key(to));
+  }
+}
+
+/** Of the kept file: the video that a clip is taken from may be one itself, or begin later than its file. */
+function partOf({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
+  if (!Number.isInteger(start) || start < 0) throw streamErrors.badParameter({ reason: `startTimeSeconds is a whole number of seconds from 0, and not ${start}` });
+  if (!Number.isInteger(end) || end <= start) throw streamErrors.badParameter({ reason: `endTimeSeconds is a whole number of seconds after startTimeSeconds (${start}), and not ${end}` });
+  if (start >= duration) throw streamErrors.badParameter({ reason: `startTimeSeconds (${start}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long` });
+  // A video of 9.97 seconds is one of 10 to people.
+  if (end > Math.ceil(duration)) throw streamErrors.badParameter({ reason: `endTimeSeconds (${end}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long` });
+  return { start: source.start + start, end: source.start + Math.min(end, duration) };
+}

@@ -1,0 +1,26 @@
+import { createHash } from "node:crypto";
+
+const LENGTH = 16;
+const LETTERS = 36n;
+
+/**
+ * The code of an account in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits. Made from the account's id
+ * and from nothing else, so that it is the same on every machine and never has to be looked up; 82 bits keep two accounts apart.
+ */
+export function customerCode(account: string): string {
+  let number = createHash("sha256").update("reelpost customer\0").update(account).digest().reduce((sum, octet) => (sum << 8n) | BigInt(octet), 0n);
+  let code = "";
+  while (code.length < LENGTH) {
+    code += Number(number % LETTERS).toString(36);
+    number /= LETTERS;
+  }
+  return code;
+}
+
+/** The code that a host name carries, or undefined where it is no delivery host. `domain` may have a port, which does not matter. */
+export function codeOfHost(host: string, domain: string): string | undefined {
+  const plain = (name: string) => name.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
+  const [label, ...rest] = plain(host).split(".");
+  const code = /^customer-([a-z0-9]{16})$/.exec(label ?? "")?.[1];
+  return domain !== "" && rest.join(".") === plain(domain) ? code : undefined;
+}

@@ -1,0 +1,83 @@
+import type { DeliveryRoute } from "./route.ts";
+
+/** Where a request is for: `<base>/<id>/<rest>?<query>`. Undefined: no address of a video. */
+export interface VideoAddress {
+  id: string;
+  /** Without a slash at either end. */
+  rest: string;
+  query: string;
+}
+
+/** A uid, or the beginning of every JSON Web Token: "eyJ" is `{"`. */
+const ID = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
+/** Of a token with five access rules, with room to spare. */
+const LONGEST_ID = 8192;
+
+export function addressOf(url: string, base: string): VideoAddress | undefined {
+  const begin = base.length + 1;
+  if (url.charCodeAt(base.length) !== SLASH || !url.startsWith(base)) return undefined;
+  const mark = url.indexOf("?", begin);
+  const path = mark === -1 ? url : url.slice(0, mark);
+  const slash = path.indexOf("/", begin);
+  const id = slash === -1 ? path.slice(begin) : path.slice(begin, slash);
+  if (id.length < 32 || id.length > LONGEST_ID || !ID.test(id)) return undefined;
+  const rest = slash === -1 ? "" : path.slice(slash + 1, path.endsWith("/") && path.length > slash + 1 ? -1 : undefined);
+  return { id, rest, query: mark === -1 ? "" : url.slice(mark + 1) };
+}
+
+const SLASH = 47;
+
+export interface RouteMatch {
+  route: DeliveryRoute;
+  params: Record<string, string>;
+}
+
+/** "method": the path is there, but not for this method. */
+export type FindRoute = (method: string, rest: string) => RouteMatch | "method" | undefined;
+
+/** Of several routes that match the one that was named first is taken. */
+export function routeFinder(routes: readonly DeliveryRoute[]): FindRoute {
+  const byHead = Map.groupBy(routes.map(compile), ({ head }) => head);
+  return (method, rest) => {
+    const candidates = byHead.get(headOf(rest));
+    let found: "method" | undefined;
+    for (const { route, match } of candidates ?? []) {
+      const params = match(rest);
+      if (params === undefined) continue;
+      if ((route.method ?? "GET") === (method === "HEAD" ? "GET" : method)) return { route, params };
+      found = "method";
+    }
+    return found;
+  };
+}
+
+const headOf = (path: string) => path.slice(0, (path.indexOf("/") + 1 || path.length + 1) - 1);
+
+/** `segments/{rendition}/{file}`, `captions/{language}.vtt`: a place in braces is one segment of the path or a part of it. The first segment has none. */
+function compile(route: DeliveryRoute): { route: DeliveryRoute; head: string; match(path: string): Record<string, string> | undefined } {
+  const head = headOf(route.path);
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  if (names.length === 0) return { route, head, match: (path) => (path === route.path ? {} : undefined) };
+  const pattern = new RegExp(`^${route.path.split(/\{\w+\}/).map((text) => text.replace(/[.*+?^$()|[\]\\]/g, "\\$&")).join("([^/]+)")}$`);
+  const match = (path: string) => {
+    const values = pattern.exec(path);
+    if (values === null) return undefined;
+    const params: Record<string, string> = {};
+    for (const [index, name] of names.entries()) {
+      const value = decoded(values[index + 1]!);
+      if (value === undefined) return undefined;
+      params[name] = value;
+    }
+    return params;
+  };
+  return { route, head, match };
+}
+
+function decoded(text: string): string | undefined {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+/** Both ends inclusive. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/**
+ * What a Range field asks for (RFC 9110 14.2). Undefined: the whole, also for several ranges at once and for what cannot be read, as the standard
+ * allows. "unsatisfiable": 416.
+ */
+export function readRange(field: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
+  const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(field?.trim() ?? "") ?? [];
+  if (first === "" && last === "") return undefined;
+  if (first === "") return Number(last) === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - Number(last)), end: size - 1 };
+  const start = Number(first);
+  if (last !== "" && Number(last) < start) return undefined;
+  return start >= size ? "unsatisfiable" : { start, end: last === "" ? size - 1 : Math.min(Number(last), size - 1) };
+}
+
+/** RFC 9110 13.1.2, by weak comparison. */
+export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((one) => one.trim().replace(/^W\//, "") === etag.replace(/^W\//, ""));
+}

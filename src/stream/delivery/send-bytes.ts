@@ -1,0 +1,58 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import type { ObjectHandle } from "../../store/index.ts";
+import type { SendMemory } from "./memory.ts";
+import type { ByteRange } from "./range.ts";
+
+/** What can be sent; of one that is in memory already, all its bytes. */
+export type Sendable = Pick<ObjectHandle, "size" | "read"> & Partial<Pick<ObjectHandle, "version" | "reader">> & { memory?: Buffer };
+
+/** A viewer who takes nothing for so long is gone: it holds a file and memory. */
+const STALLED_MS = 60_000;
+
+/** The body after its head. Resolves when the last octet is with the system, or the viewer has gone. Rejects when the object cannot be read. */
+export async function sendBytes(response: ServerResponse, object: Sendable, { start, end }: ByteRange, memory: SendMemory): Promise<void> {
+  response.setTimeout(STALLED_MS, () => response.destroy());
+  if (object.memory !== undefined) return sendMemory(response, object.memory.subarray(start, end + 1));
+  if (object.reader === undefined) return sendStream(response, object, { start, end });
+  const reader = object.reader();
+  const buffer = memory.take();
+  let goOn = () => {};
+  // `end` calls back after the last octet only, and not when the viewer leaves before.
+  const onClose = () => goOn();
+  response.on("close", onClose);
+  try {
+    for (let at = start; at <= end && !response.destroyed; ) {
+      const wanted = end - at + 1;
+      const reading = reader.read(wanted < buffer.length ? buffer.subarray(0, wanted) : buffer, at);
+      const count = typeof reading === "number" ? reading : await reading;
+      const bytes = buffer.subarray(0, count);
+      at += count;
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+        if (at > end) response.end(bytes, resolve);
+        else response.write(bytes, () => resolve());
+      });
+    }
+  } finally {
+    response.off("close", onClose);
+    // A viewer who has gone leaves a write behind that may still look at these bytes: they are left to the collector then.
+    if (response.writableFinished || !response.destroyed) memory.give(buffer);
+    reader.close();
+  }
+}
+
+function sendMemory(response: ServerResponse, bytes: Buffer): Promise<void> {
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => void response.on("close", resolve).end(bytes));
+}
+
+async function sendStream(response: ServerResponse, object: Sendable, range: ByteRange): Promise<void> {
+  try {
+    await pipeline(object.read(range), response);
+  } catch (err) {
+    if (!response.destroyed) throw err;
+    if (!response.closed) await once(response, "close");
+  }
+}

@@ -1,0 +1,59 @@
+import type { ObjectStore } from "../../store/index.ts";
+import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import { streamErrors } from "../errors.ts";
+import type { Video } from "../videos/video.ts";
+import type { DownloadsTable } from "./downloads-table.ts";
+import { downloadKey } from "./make.ts";
+import { DOWNLOAD_TYPES, downloadName, mediaType, type DownloadType } from "./types.ts";
+
+interface DownloadRoutesParts {
+  table: Pick<DownloadsTable, "find">;
+  objects: Pick<ObjectStore, "open">;
+}
+
+const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
+
+/** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: whether that may be had at all is for `access` to say. */
+export function downloadRoutes({ table, objects }: DownloadRoutesParts): DeliveryRoute[] {
+  async function send(viewing: Viewing, type: DownloadType): Promise<void> {
+    const { video } = viewing;
+    refuseFailed(video);
+    const row = await table.find(video.uid, type);
+    const object = row?.status === "ready" ? await objects.open(downloadKey(video.uid, type, row.build)) : undefined;
+    if (object === undefined) throw streamErrors.noDownload({ type });
+    await viewing.sendObject(object, { type: mediaType[type], filename: `${askedName(viewing) ?? nameOf(video)}.${downloadName[type].split(".")[1]!}` });
+  }
+
+  async function sendOriginal(viewing: Viewing): Promise<void> {
+    const { video } = viewing;
+    refuseFailed(video);
+    // The source of a clip is more than the clip.
+    const key = video.clip === undefined ? video.sourceKey : null;
+    const object = key === null ? undefined : await objects.open(key);
+    if (object === undefined) throw streamErrors.noDownload({ type: "original" });
+    const extension = /\.([A-Za-z0-9]{1,5})$/.exec(video.meta["filename"] ?? video.meta["name"] ?? "")?.[1]?.toLowerCase() ?? "bin";
+    await viewing.sendObject(object, { type: "application/octet-stream", filename: `${askedName(viewing) ?? nameOf(video)}.${extension}` });
+  }
+
+  return [
+    ...DOWNLOAD_TYPES.map((type): DeliveryRoute => ({ path: `downloads/${downloadName[type]}`, want: "download", handle: (viewing) => send(viewing, type) })),
+    { path: "downloads/original", want: "original", handle: sendOriginal },
+  ];
+}
+
+function refuseFailed({ state, errorReason }: Video): void {
+  if (state === "error") throw streamErrors.videoFailed({ code: errorReason?.code ?? "ERR_UNKNOWN" });
+}
+
+function askedName({ query }: Viewing): string | undefined {
+  const asked = query.get("filename");
+  if (asked === null) return undefined;
+  if (!FILENAME.test(asked)) throw streamErrors.badParameter({ reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(asked.slice(0, 130))}` });
+  return asked;
+}
+
+/** What the video is called, as far as that is a file's name everywhere. */
+function nameOf({ uid, meta }: Video): string {
+  const plain = (meta["name"] ?? meta["filename"] ?? "").normalize("NFKD").replace(/\.[A-Za-z0-9]{1,5}$/, "").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 120);
+  return plain === "" ? uid : plain;
+}

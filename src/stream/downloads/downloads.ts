@@ -1,0 +1,102 @@
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import type { DeliveryRoute } from "../delivery/route.ts";
+import type { Segments } from "../encode/port.ts";
+import { streamErrors } from "../errors.ts";
+import type { SourceRung } from "../playback/port.ts";
+import { notReady } from "../videos/not-ready.ts";
+import type { Videos } from "../videos/port.ts";
+import type { Video } from "../videos/video.ts";
+import { downloadRoutes } from "./delivery.ts";
+import { createDownloadsTable, type DownloadRow } from "./downloads-table.ts";
+import { ATTEMPTS, createMaker, downloadKey, type DownloadJob } from "./make.ts";
+import type { Download, DownloadType } from "./types.ts";
+
+export interface DownloadsParts {
+  db: Db;
+  objects: ObjectStore;
+  jobs: Jobs;
+  videos: Pick<Videos, "get" | "find">;
+  segments: Pick<Segments, "get">;
+  source?: Pick<SourceRung, "of" | "segment"> | undefined;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  /** Milliseconds before another attempt. Default: that of jobs. */
+  backoff?: (attempt: number) => number;
+}
+
+export interface Downloads {
+  /** Begins to make one; what is being made or is ready already stays. Answers all of the video. Throws videoNotFound, notReady, videoFailed, badParameter. */
+  create(account: string, uid: string, type: DownloadType): Promise<Download[]>;
+  list(account: string, uid: string): Promise<Download[]>;
+  /** Throws videoNotFound; what is not there is fine. */
+  delete(account: string, uid: string, type: DownloadType): Promise<void>;
+  /** Rows of a deleted video. */
+  clean(uid: string): Promise<void>;
+  /** What a crash left without anybody who makes it. At start, and now and then. */
+  recover(): Promise<void>;
+  readonly delivery: DeliveryRoute[];
+  /** Does the job `stream.download`, until closed. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+export const DOWNLOAD_JOB = "stream.download";
+const AT_ONCE = 2;
+const LEASE_MS = 30_000;
+/** A row of which nothing was heard for this long is looked at. */
+const SILENT_MS = 60_000;
+const RECOVERED_AT_ONCE = 200;
+
+export function createDownloads(parts: DownloadsParts): Downloads {
+  const { db, objects, jobs, videos, clock, ids, log, backoff } = parts;
+  const table = createDownloadsTable(db);
+  let worker: JobWorker | undefined;
+
+  async function enqueue({ video_uid: uid, type, build }: DownloadRow): Promise<void> {
+    const job = await jobs.enqueue(DOWNLOAD_JOB, { uid, type, build } satisfies DownloadJob, { key: build, attempts: ATTEMPTS });
+    await table.change({ video_uid: uid, type, build }, { job });
+  }
+
+  const listOf = async ({ uid }: Video): Promise<Download[]> => (await table.of(uid)).map(({ type, status, percent }) => ({ type, status, percentComplete: percent }));
+
+  return {
+    async create(account, uid, type) {
+      const video = await videos.get(account, uid);
+      if (!video.readyToStream || video.model === null) throw notReady(video);
+      if (type === "audio" && video.model.audio === undefined) throw streamErrors.badParameter({ reason: "the video has no sound" });
+      const now = clock.now();
+      const row: DownloadRow = { video_uid: uid, type, account_id: account, build: ids.hex(), status: "inprogress", percent: 0, job: "", created_at: now, modified_at: now };
+      await table.insert(row);
+      const kept = await table.find(uid, type);
+      if (kept?.status === "inprogress" && kept.job === "") await enqueue(kept);
+      return listOf(video);
+    },
+    list: async (account, uid) => listOf(await videos.get(account, uid)),
+    async delete(account, uid, type) {
+      await videos.get(account, uid);
+      await remove(uid, type);
+    },
+    clean: (uid) => remove(uid),
+    async recover() {
+      for (const row of await table.unfinished(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+        const job = row.job === "" ? undefined : await jobs.get(row.job);
+        if (job?.status === "failed") await table.change(row, { status: "error", modified_at: clock.now() });
+        else if (job === undefined || job.status === "done") await enqueue(row);
+      }
+    },
+    delivery: downloadRoutes({ table, objects }),
+    start() {
+      worker ??= jobs.work(DOWNLOAD_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS, ...(backoff && { backoff }) }, createMaker({ ...parts, table, log }));
+    },
+    async close() {
+      await worker?.stop();
+    },
+  };
+
+  async function remove(uid: string, type?: DownloadType): Promise<void> {
+    const rows = await table.delete(uid, type);
+    await objects.delete(rows.map((row) => downloadKey(uid, row.type, row.build)));
+  }
+}

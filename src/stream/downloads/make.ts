@@ -1,0 +1,91 @@
+import { messageOf, UserError, type Clock, type Log } from "../../kernel/index.ts";
+import type { Job, JobContext, ObjectStore } from "../../store/index.ts";
+import type { Segments } from "../encode/port.ts";
+import { streamErrors } from "../errors.ts";
+import type { SegmentBytes, SourceRung } from "../playback/port.ts";
+import type { Videos } from "../videos/port.ts";
+import type { DownloadRow, DownloadsTable } from "./downloads-table.ts";
+import { muxFile } from "./mux.ts";
+import { chooseRenditions, type RenditionSource } from "./rendition-source.ts";
+import { downloadName, type DownloadType } from "./types.ts";
+
+export interface MakeParts {
+  objects: ObjectStore;
+  videos: Pick<Videos, "find">;
+  segments: Pick<Segments, "get">;
+  source?: Pick<SourceRung, "of" | "segment"> | undefined;
+  table: DownloadsTable;
+  clock: Clock;
+  log: Log;
+}
+
+export interface DownloadJob {
+  uid: string;
+  type: DownloadType;
+  build: string;
+}
+
+/** How often a job is tried before the download has failed. */
+export const ATTEMPTS = 5;
+const BUSY_MS = 1000;
+/** Of one segment, while the encoder has others to do. */
+const PATIENCE = 600;
+const NOTE_MS = 1000;
+/** What is known when all heads have been seen; the rest is copying. */
+const SEEN_PERCENT = 50;
+
+export const downloadKey = (uid: string, type: DownloadType, build: string): string => `stream/${uid}/downloads/${build}-${downloadName[type]}`;
+
+/** Does the job `stream.download`: makes the file, and tells how far it has come. */
+export function createMaker(parts: MakeParts) {
+  const { objects, videos, table, clock, log } = parts;
+
+  return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
+    const { uid, type, build } = payload as DownloadJob;
+    const row = await table.find(uid, type);
+    const video = await videos.find(uid);
+    if (row?.build !== build || row.status !== "inprogress" || video?.model == null) return;
+    const note = createNotes(table, row, clock);
+    try {
+      const renditions = await chooseRenditions(video, video.model, type, parts);
+      if (renditions.length === 0) throw streamErrors.encodingFailed({ reason: `there is nothing in the video for a download of type ${type}` });
+      const open = (rendition: RenditionSource, segment: number | "init") => patiently(rendition, segment, { clock, signal });
+      const kind = type === "audio" ? "M4A " : "isom";
+      const file = await muxFile({ renditions, kind, open, signal, onSeen: (share) => note(share * SEEN_PERCENT) });
+      const key = downloadKey(uid, type, build);
+      await objects.put(key, file.body((share) => note(SEEN_PERCENT + share * (100 - SEEN_PERCENT))));
+      // Deleted meanwhile, by itself or with its video: then what was made is nobody's.
+      if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() }))) await objects.delete([key]);
+    } catch (err) {
+      if (signal.aborted || attempt < ATTEMPTS) throw err;
+      log.warn({ err, video: uid, type }, `a download could not be made: ${messageOf(err)}`);
+      await table.change(row, { status: "error", modified_at: clock.now() });
+    }
+  };
+}
+
+/** Waits as long as the encoder has too much to do. */
+async function patiently(rendition: RenditionSource, segment: number | "init", { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<SegmentBytes> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const bytes = await rendition.open(segment, signal);
+      if (bytes === undefined) throw streamErrors.encodingFailed({ reason: `there is no segment ${segment} of ${rendition.name}` });
+      return bytes;
+    } catch (err) {
+      if (!(err instanceof UserError && err.kind === "encoderBusy") || tries >= PATIENCE) throw err;
+      await clock.sleep(BUSY_MS, signal);
+    }
+  }
+}
+
+/** Writes progress at most once a second, and never waits for it. */
+function createNotes(table: DownloadsTable, row: DownloadRow, clock: Clock) {
+  let next = clock.now() + NOTE_MS;
+  let writing = false;
+  return (percent: number) => {
+    if (writing || clock.now() < next) return;
+    writing = true;
+    next = clock.now() + NOTE_MS;
+    table.change(row, { percent: Math.min(99, Math.floor(percent)), modified_at: clock.now() }).catch(() => {}).finally(() => (writing = false));
+  };
+}

@@ -1,0 +1,35 @@
+import { MAIN_AUDIO, type MediaModel } from "../model.ts";
+import type { Segments } from "../encode/port.ts";
+import type { SegmentBytes, SourceRung } from "../playback/port.ts";
+import type { Video } from "../videos/video.ts";
+import type { DownloadType } from "./types.ts";
+
+/** A rendition that goes into a file: its initialisation segment, and segments 0 to `count` - 1. */
+export interface RenditionSource {
+  name: string;
+  count: number;
+  open(segment: number | "init", signal: AbortSignal): Promise<SegmentBytes | undefined>;
+}
+
+interface Rooms {
+  segments: Pick<Segments, "get">;
+  /** Absent: no source is offered. */
+  source?: Pick<SourceRung, "of" | "segment"> | undefined;
+}
+
+/**
+ * What a download is made of: the source itself where it is a rendition, for nothing is better; else the largest H.264 of the ladder, whose
+ * missing segments are encoded now. Empty: the video has no such thing.
+ */
+export async function chooseRenditions(video: Video, model: MediaModel, type: DownloadType, rooms: Rooms): Promise<RenditionSource[]> {
+  const offered = model.video === undefined ? undefined : await rooms.source?.of(video);
+  const encoded = (name: string): RenditionSource => ({ name, count: model.segments.count, open: (segment, signal) => rooms.segments.get(video, name, segment, { signal }) });
+  const passed = (track: "video" | "audio", count: number): RenditionSource => ({ name: `source ${track}`, count, open: (segment) => rooms.source!.segment(video, track, segment) });
+  const best = model.ladder.findLast(({ codec }) => codec === "h264") ?? model.ladder.at(-1);
+  const chosen: RenditionSource[] = [];
+  if (type === "default" && offered !== undefined) chosen.push(passed("video", offered.video.segments.length));
+  else if (type === "default" && best !== undefined) chosen.push(encoded(best.name));
+  if (offered?.audio !== undefined) chosen.push(passed("audio", offered.audio.segments.length));
+  else if (model.audio !== undefined) chosen.push(encoded(MAIN_AUDIO));
+  return chosen;
+}

@@ -1,0 +1,31 @@
+/** ISO 14496-3 1.A.2: frames of AAC, each behind a header that tells its length. */
+export interface AdtsReader {
+  /** Frames that are whole by now, without their headers. Throws where there is no header. */
+  push(chunk: Buffer): Buffer[];
+}
+
+const SHORT_HEADER = 7;
+const LONG_HEADER = 9;
+
+export function createAdtsReader(): AdtsReader {
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    push(chunk) {
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      const frames: Buffer[] = [];
+      let at = 0;
+      while (at + SHORT_HEADER <= bytes.length) {
+        if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) throw new Error("the encoder wrote something else than frames of AAC");
+        // Thirteen bits across three octets.
+        const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
+        const header = (bytes[at + 1]! & 1) === 1 ? SHORT_HEADER : LONG_HEADER;
+        if (length < header) throw new Error("the encoder wrote a frame of AAC without a length");
+        if (at + length > bytes.length) break;
+        frames.push(bytes.subarray(at + header, at + length));
+        at += length;
+      }
+      rest = bytes.subarray(at);
+      return frames;
+    },
+  };
+}

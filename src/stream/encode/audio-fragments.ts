@@ -1,0 +1,49 @@
+import { writeFragment, writeInit } from "../../protocol/mp4/index.ts";
+import type { SegmentGrid } from "../model.ts";
+import { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
+
+const TRACK = 1;
+
+/** Segment n of these frames of AAC, which are all it has. */
+export function audioSegment(grid: SegmentGrid, n: number, frames: readonly Buffer[]): Buffer {
+  const { first, count } = audioFrames(grid, n);
+  if (frames.length !== count) throw new Error(`audio segment ${n} got ${frames.length} frames where ${count} belong`);
+  const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME, size: length, shift: 0, sync: true }));
+  return Buffer.concat([writeFragment({ track: TRACK, sequence: n + 1, time: first * AUDIO_FRAME, samples }), ...frames]);
+}
+
+/** The same for every audio rendition there is. */
+export function audioInit(): Buffer {
+  return writeInit({ id: TRACK, handler: "soun", timescale: AUDIO_RATE, width: 0, height: 0, description: description() });
+}
+
+/** ISO 14496-12 12.2.3 and 14496-14 5.6: AAC-LC, 48 kHz, stereo. */
+function description(): Buffer {
+  const entry = Buffer.alloc(36);
+  entry.write("mp4a", 4, "latin1");
+  entry.writeUInt16BE(1, 14);
+  entry.writeUInt16BE(AUDIO_CHANNELS, 24);
+  entry.writeUInt16BE(16, 26);
+  entry.writeUInt32BE(AUDIO_RATE * 65_536, 32);
+  const esds = elementaryStream();
+  const bytes = Buffer.concat([entry, esds]);
+  bytes.writeUInt32BE(bytes.length, 0);
+  return bytes;
+}
+
+/** ISO 14496-3 1.6.2.1: object type 2, index 3 of the rates, two channels. */
+const SPECIFIC_CONFIG = [0x11, 0x90];
+
+function elementaryStream(): Buffer {
+  const rates = Buffer.alloc(8);
+  rates.writeUInt32BE(2 * AUDIO_BITRATE, 0);
+  rates.writeUInt32BE(AUDIO_BITRATE, 4);
+  // 14496-1 7.2.6: audio of 14496-3, an audio stream, no buffer size; then the configuration.
+  const decoder = descriptor(4, [0x40, 0x15, 0, 0, 0, ...rates, ...descriptor(5, SPECIFIC_CONFIG)]);
+  const body = descriptor(3, [0, 0, 0, ...decoder, ...descriptor(6, [2])]);
+  const box = Buffer.from([0, 0, 0, 0, ...Buffer.from("esds"), 0, 0, 0, 0, ...body]);
+  box.writeUInt32BE(box.length, 0);
+  return box;
+}
+
+const descriptor = (tag: number, body: readonly number[]): number[] => [tag, body.length, ...body];

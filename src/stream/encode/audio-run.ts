@@ -1,0 +1,77 @@
+import type { AudioSource } from "../audio/port.ts";
+import type { MediaModel } from "../model.ts";
+import { createAdtsReader } from "./adts.ts";
+import { audioSegment } from "./audio-fragments.ts";
+import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
+import { type RunParts, SourceGone } from "./video-run.ts";
+
+export interface AudioRun {
+  model: MediaModel;
+  source: Pick<AudioSource, "key" | "format" | "stream"> & { start: number };
+  /** In a row. */
+  segments: readonly number[];
+  urgency: "urgent" | "soon" | "background";
+  signal: AbortSignal;
+  /** See MediaRun. */
+  awaited?: AbortSignal;
+  onSegment(n: number, bytes: Buffer): Promise<void>;
+}
+
+/** Frames that the encoder hears before the first one that is kept, so that it is in the state it would be in anyway, and after the last. */
+const BEFORE = 8;
+const AFTER = 4;
+/** The encoder's delay: its packet i is heard from (i - 1) * 1024 on. */
+const PRIMING = 1;
+/** How far in front decoding begins, in seconds: codecs with a memory need some of it. */
+const PREROLL = 1;
+
+/** AAC frames [first, …) of the segments, encoded so that they fit those of other runs. Rejects MediaRunError, SourceGone, or what the callback throws. */
+export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "objects">, run: AudioRun): Promise<void> {
+  const { model, source, segments, urgency, signal, awaited, onSegment } = run;
+  const path = await objects.file(source.key);
+  if (path === undefined) throw new SourceGone(`${source.key} is not there`);
+  const { first } = audioFrames(model.segments, segments[0]!);
+  const last = audioFrames(model.segments, segments.at(-1)!);
+  const end = last.first + last.count;
+  const begin = Math.max(0, first - BEFORE);
+  const seek = source.start + (begin * AUDIO_FRAME) / AUDIO_RATE - PREROLL;
+  const waiting = [...segments];
+  const adts = createAdtsReader();
+  let skip = first - begin + PRIMING;
+  let kept: Buffer[] = [];
+  await tools.ffmpeg({
+    args: [
+      "-noaccurate_seek", ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []), "-copyts", "-start_at_zero", "-f", source.format, "-i", path,
+      "-map", `0:${source.stream}`, "-af", audioFilter(source.start, begin, end - begin + AFTER),
+      "-c:a", "aac", "-b:a", String(AUDIO_BITRATE), "-ac", "2", "-ar", String(AUDIO_RATE), "-map_metadata", "-1", "-f", "adts", "pipe:1",
+    ],
+    reads: [path], urgency, signal, ...(awaited && { awaited }), wallMs: 60_000 + segments.length * 1000,
+    async onOutput(chunk) {
+      for (const frame of adts.push(chunk)) {
+        if (skip-- > 0 || waiting.length === 0) continue;
+        kept.push(frame);
+        const n = waiting[0]!;
+        if (kept.length < audioFrames(model.segments, n).count) continue;
+        waiting.shift();
+        const bytes = audioSegment(model.segments, n, kept);
+        kept = [];
+        await onSegment(n, bytes);
+      }
+    },
+  });
+  if (waiting.length > 0) throw new SourceGone(`the source ${source.key} has no sound for segment ${waiting[0]!}`);
+}
+
+/** Exactly the samples of `count` frames from frame `first` on: what is missing before, after, or in a hole is silence. */
+function audioFilter(start: number, first: number, count: number): string {
+  return [
+    ...(start === 0 ? [] : [`asetpts=PTS-${start.toFixed(6)}/TB`]),
+    // First the rate: the filter counts `first_pts` in samples of what comes in.
+    `aresample=${AUDIO_RATE}`,
+    // Time stamps decide: at the first one to the sample, later when they are off by more than what containers round.
+    `aresample=async=1:min_comp=0.00001:min_hard_comp=0.04:first_pts=${first * AUDIO_FRAME}`,
+    "aformat=channel_layouts=stereo",
+    "apad",
+    `atrim=end_sample=${count * AUDIO_FRAME}`,
+  ].join(",");
+}

@@ -1,0 +1,103 @@
+import type { AudioSources } from "../audio/port.ts";
+import { MAIN_AUDIO, type MediaModel } from "../model.ts";
+import type { Video } from "../videos/video.ts";
+import { audioInit } from "./audio-fragments.ts";
+import { runAudio } from "./audio-run.ts";
+import { type Kept, VideoGone } from "./kept.ts";
+import { runVideo, type RunParts } from "./video-run.ts";
+import type { Wanted } from "./video-graph.ts";
+import type { Run } from "./wishes.ts";
+
+export interface MakerParts extends RunParts {
+  kept: Kept;
+  audio?: AudioSources;
+}
+
+type Urgency = "urgent" | "soon" | "background";
+
+export interface MakeOptions {
+  urgency: Urgency;
+  signal: AbortSignal;
+  /** See MediaRun. */
+  awaited?: AbortSignal;
+  onKept?: () => void;
+}
+
+/** Turns what is wanted into runs of the encoder, and keeps what they make. */
+export interface Maker {
+  /** Whether the video has such a segment, made or not. */
+  has(video: Video, rendition: string, n: number | "init"): Promise<boolean>;
+  isAudio(rendition: string): boolean;
+  /** The segments that follow these and are made with them. */
+  audioRow(video: Video, segments: readonly number[]): number[];
+  make(run: Run): Promise<void>;
+  video(video: Video, wanted: readonly Wanted[], options: MakeOptions): Promise<void>;
+  /** `segments` in a row. */
+  sound(video: Video, rendition: string, segments: readonly number[], options: MakeOptions): Promise<void>;
+}
+
+/** More would take the processor from the pictures of the same moment. */
+const AUDIO_ROW = 3;
+
+export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
+  const isAudio = (rendition: string) => rendition === MAIN_AUDIO || rendition.startsWith("audio-");
+  const added = (video: Video, rendition: string) => (rendition === MAIN_AUDIO ? Promise.resolve(undefined) : (audio?.find(video, rendition) ?? Promise.resolve(undefined)));
+
+  async function soundOf(video: Video, rendition: string) {
+    const { source, audio: track } = modelOf(video);
+    if (rendition === MAIN_AUDIO) return track && { key: source.key, format: source.format, stream: track.stream, start: source.start };
+    const other = await added(video, rendition);
+    return other && { ...other, start: 0 };
+  }
+
+  const maker: Maker = {
+    isAudio,
+    async has(video, rendition, n) {
+      if (video.model === null) return false;
+      const { segments: { count }, ladder, audio: track } = video.model;
+      if (n !== "init" && (!Number.isSafeInteger(n) || n < 0 || n >= count)) return false;
+      if (rendition === MAIN_AUDIO) return track !== undefined;
+      return ladder.some(({ name }) => name === rendition) || (isAudio(rendition) && (await added(video, rendition)) !== undefined);
+    },
+    audioRow(video, segments) {
+      const next = Math.max(...segments) + 1;
+      const end = Math.min(modelOf(video).segments.count, segments[0]! + AUDIO_ROW);
+      return Array.from({ length: Math.max(0, end - next) }, (_, i) => next + i);
+    },
+    async make({ video, rendition, wishes, urgency, control: { signal }, awaited }) {
+      const segments = [...wishes].flatMap(({ n }) => (n === "init" ? [] : [n])).sort((a, b) => a - b);
+      if (isAudio(rendition)) return maker.sound(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
+      const rung = modelOf(video).ladder.find(({ name }) => name === rendition)!;
+      return maker.video(video, [{ rendition: rung, segments }], { urgency, signal, awaited: awaited.signal });
+    },
+    async video(video, wanted, { urgency, signal, awaited, onKept }) {
+      const { uid } = video;
+      await runVideo(parts, {
+        model: modelOf(video), wanted, urgency, signal, ...(awaited && { awaited }),
+        onInit: (rendition, bytes) => kept.keep(uid, rendition.name, "init", bytes),
+        async onSegment(rendition, n, bytes) {
+          await kept.keep(uid, rendition.name, n, bytes);
+          onKept?.();
+        },
+      });
+    },
+    async sound(video, rendition, segments, { urgency, signal, awaited, onKept }) {
+      const source = await soundOf(video, rendition);
+      if (source === undefined) throw new VideoGone(`${video.uid} has no ${rendition} any more`);
+      await kept.keep(video.uid, rendition, "init", audioInit());
+      await runAudio(parts, {
+        model: modelOf(video), source, segments, urgency, signal, ...(awaited && { awaited }),
+        async onSegment(n, bytes) {
+          await kept.keep(video.uid, rendition, n, bytes);
+          onKept?.();
+        },
+      });
+    },
+  };
+  return maker;
+}
+
+function modelOf(video: Video): MediaModel {
+  if (video.model === null) throw new VideoGone(`${video.uid} has no model`);
+  return video.model;
+}

@@ -1,0 +1,21 @@
+import type { ObjectHandle } from "../../store/index.ts";
+import type { Video } from "../videos/video.ts";
+
+/**
+ * Segments of videos by their address: stored, or encoded now. Rendition names are those of `model.ladder`, MAIN_AUDIO, and `audio-<uid>` of extra
+ * tracks. `init` is the initialisation segment, the same octets for every segment of the rendition.
+ */
+export interface Segments {
+  /**
+   * Undefined: the video has no such segment. Calls for one segment share one encoder run; a viewer who leaves (`signal`) takes his wish back.
+   * `ahead` (default true): the next two are made as well, when nobody waits for anything.
+   * Throws encoderBusy (503) when too many wait already, encodingFailed, mediaToolsMissing.
+   */
+  get(video: Video, rendition: string, segment: number | "init", options?: { signal?: AbortSignal; ahead?: boolean }): Promise<ObjectHandle | undefined>;
+  /** Whether it is stored already: nothing is encoded. */
+  stored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
+  close(): Promise<void>;
+}
+
+/** Where a segment lies: `stream/<video>/<rendition>/<n>.m4s`. */
+export const segmentKey = (uid: string, rendition: string, segment: number | "init"): string => `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;

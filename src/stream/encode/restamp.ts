@@ -1,0 +1,61 @@
+import { Mp4Error, readAvc, readFragments, readMovie, writeFragment, writeInit, type FragmentSample } from "../../protocol/mp4/index.ts";
+import type { MediaModel, VideoRendition } from "../model.ts";
+import { renditionRate } from "./codecs.ts";
+import { picturesOf } from "./video-graph.ts";
+import { ticksOf, timescaleOf } from "./video-options.ts";
+
+const TRACK = 1;
+
+/** A segment without some of its pictures. */
+export class PicturesMissing extends Mp4Error {
+  override readonly name = "PicturesMissing";
+}
+
+/**
+ * The initialisation segment that all runs have in common: of what the encoder wrote only the description of its samples is kept, without anything
+ * that could differ from run to run. Throws Mp4Error.
+ */
+export function videoInit(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {
+  const at = bytes.indexOf("moov", 0, "latin1") - 4;
+  const [track] = readMovie(bytes.subarray(at)).tracks;
+  const description = track?.descriptions[0];
+  if (description === undefined) throw new Mp4Error("the encoder wrote no track");
+  const entry = readAvc(description)?.entry ?? description;
+  const { width, height } = rendition;
+  return writeInit({ id: TRACK, handler: "vide", timescale: timescaleOf(renditionRate(rendition, model)), width, height, description: entry });
+}
+
+/**
+ * Segment n of what the encoder wrote: the muxer counts from the beginning of its run, a player from the beginning of the video. Throws Mp4Error
+ * unless it is exactly the pictures of the segment, each in its place: an encoder that drops or doubles one must not go unnoticed.
+ */
+export async function videoSegment(bytes: Buffer, n: number, rendition: VideoRendition, model: MediaModel): Promise<Buffer> {
+  const rate = renditionRate(rendition, model);
+  const ticks = ticksOf(rate);
+  const fragments = await readFragments((start, length) => Promise.resolve(bytes.subarray(start, start + length)), bytes.length);
+  const [fragment] = fragments;
+  const expected = picturesOf(model, rendition, n);
+  if (fragment === undefined || fragments.length > 1) throw new Mp4Error(`segment ${n} came in ${fragments.length} fragments`);
+  if (fragment.count < expected) throw new PicturesMissing(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+  if (fragment.count !== expected) throw new Mp4Error(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+  const shown = showTimes(fragment);
+  const first = Math.min(...shown);
+  const places = new Set(shown.map((time) => (time - first) / ticks));
+  if (places.size !== expected || Math.max(...places) !== expected - 1) throw new Mp4Error(`the pictures of segment ${n} do not follow each other evenly`);
+  const samples = shown.map((time, i): FragmentSample => ({ duration: ticks, size: fragment.sizes[i]!, shift: time - first - i * ticks, sync: fragment.syncs[i] === 1 }));
+  if (samples[0]?.sync !== true) throw new Mp4Error(`segment ${n} does not begin with a key frame`);
+  const perSegment = model.segments.framesPerSegment / (rendition.halved === true ? 2 : 1);
+  const head = writeFragment({ track: TRACK, sequence: n + 1, time: n * perSegment * ticks, samples });
+  return Buffer.concat([head, bytes.subarray(fragment.dataStart, fragment.dataStart + fragment.dataSize)]);
+}
+
+/** When each sample is shown, from the decoding time of the first. */
+function showTimes({ count, durations, shifts }: { count: number; durations: Uint32Array; shifts: Int32Array }): number[] {
+  const times: number[] = [];
+  let decoded = 0;
+  for (let i = 0; i < count; i++) {
+    times.push(decoded + shifts[i]!);
+    decoded += durations[i]!;
+  }
+  return times;
+}

@@ -1,0 +1,119 @@
+import type { MediaModel, VideoRendition } from "../model.ts";
+import { watermarkBox } from "./watermark-box.ts";
+
+/** Segments of one rendition that are made in one run, in rising order. */
+export interface Wanted {
+  rendition: VideoRendition;
+  segments: readonly number[];
+}
+
+export interface GraphOptions {
+  /** Index of the input with the watermark; absent: none is burned in. */
+  watermark?: number;
+  /** Whether ffmpeg can turn a high dynamic range into the standard one. */
+  tonemap: boolean;
+  /** Frame of the grid from which on pictures are looked for: if the first one is found later it is held from there. Absent: then the frames before it are missing. */
+  from?: number;
+}
+
+export interface Graph {
+  filter: string;
+  /** Of `wanted`, in its order. */
+  pads: string[];
+}
+
+/** Frames of the grid that a segment covers, `to` excluded. */
+export function framesOf({ segments: { framesPerSegment, frames } }: Pick<MediaModel, "segments">, n: number): { from: number; to: number } {
+  return { from: n * framesPerSegment, to: Math.min((n + 1) * framesPerSegment, frames) };
+}
+
+/** How many pictures segment n of this rendition has. */
+export function picturesOf(model: Pick<MediaModel, "segments">, { halved }: Pick<VideoRendition, "halved">, n: number): number {
+  const { from, to } = framesOf(model, n);
+  return halved === true ? Math.ceil((to - from) / 2) : to - from;
+}
+
+/**
+ * The source is decoded once, put on the grid, and scaled down step by step from rendition to rendition: each picture of a smaller one is made
+ * of the next larger. Numbers of frames are absolute, so that it does not matter where decoding began.
+ */
+export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options: GraphOptions): Graph {
+  const order = wanted.map((one, index) => ({ ...one, index })).sort((a, b) => area(b) - area(a) || Number(a.rendition.halved ?? false) - Number(b.rendition.halved ?? false));
+  const all = [...new Set(wanted.flatMap(({ segments }) => [...segments]))].sort((a, b) => a - b);
+  const chains: string[] = [];
+  let previous: VideoRendition | undefined;
+  let from = `[0:${model.video!.stream}]${onGrid(model, all, options)},`;
+  for (const [step, { rendition, segments, index }] of order.entries()) {
+    const larger = `${from}${sized(model, previous, rendition, options)}`;
+    const own = segments.length === all.length ? undefined : only(model, segments);
+    if (step === order.length - 1) chains.push(`${larger}${own === undefined ? "" : `,${own}`}[r${index}]`);
+    else if (own === undefined) chains.push(`${larger},split[r${index}][n${step}]`);
+    else chains.push(`${larger},split[s${step}][n${step}]`, `[s${step}]${own}[r${index}]`);
+    from = `[n${step}]`;
+    previous = rendition;
+  }
+  if (options.watermark !== undefined) chains.push(...marked(model, wanted, options.watermark));
+  return { filter: chains.join(";"), pads: wanted.map((_, index) => (options.watermark === undefined ? `[r${index}]` : `[m${index}]`)) };
+}
+
+const area = ({ rendition: { width, height } }: Wanted) => width * height;
+
+/** From what the decoder gives to the frames of these segments. */
+function onGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
+  const { source, video, segments: { fps } } = model;
+  const { from } = framesOf(model, segments[0]!);
+  const { to } = framesOf(model, segments.at(-1)!);
+  return [
+    ...(source.start === 0 ? [] : [`setpts=PTS-${source.start.toFixed(6)}/TB`]),
+    ...(video!.interlaced ? ["bwdif=mode=send_frame:parity=auto:deint=interlaced"] : []),
+    // The last picture counts however short the file says that it is shown.
+    `fps=fps=${fps.num}/${fps.den}:round=near:eof_action=pass${begin === undefined ? "" : `:start_time=${((begin * fps.den) / fps.num).toFixed(6)}`}`,
+    // A source that ends early stands still to the end of the grid.
+    `tpad=stop=${to - (begin ?? from)}:stop_mode=clone`,
+    `trim=start_pts=${from}:end_pts=${to}`,
+    ...(isRow(segments) ? [] : [only(model, segments)]),
+  ].join(",");
+}
+
+const isRow = (segments: readonly number[]) => segments.length === segments.at(-1)! - segments[0]! + 1;
+
+/** Drops the frames of all other segments. Their numbers stay. */
+function only(model: MediaModel, segments: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const n of segments) {
+    const { from, to } = framesOf(model, n);
+    const before = ranges.at(-1);
+    if (before?.[1] === from) before[1] = to;
+    else ranges.push([from, to]);
+  }
+  return `select='${ranges.map(([from, to]) => `between(pts,${from},${to - 1})`).join("+")}'`;
+}
+
+function sized(model: MediaModel, previous: VideoRendition | undefined, rendition: VideoRendition, { tonemap }: GraphOptions): string {
+  const { width, height, halved } = rendition;
+  const slower = halved === true && previous?.halved !== true ? ["framestep=2"] : [];
+  const same = previous?.width === width && previous.height === height;
+  // Even numbers change the shape a little: said of the pixels it would make players stretch the picture.
+  const scale = same ? [] : [`scale=${width}:${height}:flags=bicubic`, "setsar=1"];
+  // Scaled before the range is turned: that costs as much as all the rest for each pixel.
+  const first = previous === undefined ? [...(model.video!.hdr !== undefined && tonemap ? [toStandardRange(model.video!.hdr)] : []), "format=yuv420p"] : [];
+  return [...slower, ...scale, ...first].join(",") || "null";
+}
+
+export function toStandardRange(hdr: "pq" | "hlg"): string {
+  // What a file does not say of its colours is what ITU-R BT.2100 has.
+  const as = `tin=${hdr === "pq" ? "smpte2084" : "arib-std-b67"}:pin=bt2020:min=bt2020nc:rin=tv`;
+  return `zscale=${as}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
+}
+
+function marked(model: MediaModel, wanted: readonly Wanted[], input: number): string[] {
+  const mark = model.watermark!;
+  const split = wanted.length === 1 ? [] : [`[${input}:v]split=${wanted.length}${wanted.map((_, i) => `[w${i}]`).join("")}`];
+  return [...split, ...wanted.flatMap(({ rendition }, i) => {
+    const { x, y, width, height } = watermarkBox(mark, rendition, model.video!);
+    return [
+      `[${wanted.length === 1 ? `${input}:v` : `w${i}`}]scale=${width}:${height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${mark.opacity.toFixed(3)}[o${i}]`,
+      `[r${i}][o${i}]overlay=${x}:${y}:eof_action=repeat,format=yuv420p[m${i}]`,
+    ];
+  })];
+}

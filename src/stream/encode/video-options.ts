@@ -1,0 +1,41 @@
+import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
+import { levelOf, renditionRate } from "./codecs.ts";
+
+/**
+ * Options of an output of ffmpeg that make every segment begin with a key frame that nothing refers past, in the same way in every run:
+ * that is what makes segments of different runs, machines and days fit each other and one initialisation segment.
+ */
+export function videoOptions(rendition: VideoRendition, model: MediaModel): string[] {
+  const rate = renditionRate(rendition, model);
+  return [
+    ...encoderOptions(rendition, model),
+    "-fps_mode", "passthrough", "-enc_time_base", `${rate.den}/${rate.num}`,
+    // Nothing that somebody wrote into the source gets to viewers.
+    "-map_metadata", "-1", "-map_chapters", "-1", "-fflags", "+bitexact", "-avoid_negative_ts", "disabled",
+    "-video_track_timescale", String(timescaleOf(rate)),
+    "-f", "mp4", "-movflags", "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer",
+  ];
+}
+
+/** Ticks a second in which every frame has a whole number of them. */
+export const timescaleOf = ({ num, den }: Fraction): number => (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
+/** Of one frame. */
+export const ticksOf = (rate: Fraction): number => (timescaleOf(rate) * rate.den) / rate.num;
+
+function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] {
+  const { codec, bitrate, halved } = rendition;
+  const { framesPerSegment } = model.segments;
+  const keyint = halved === true ? framesPerSegment / 2 : framesPerSegment;
+  const level = levelOf(rendition, model);
+  const capped = ["-maxrate", String(bitrate), "-bufsize", String(2 * bitrate)];
+  if (codec === "hevc") {
+    const params = `keyint=${keyint}:min-keyint=${keyint}:scenecut=0:open-gop=0:level-idc=${(level / 30).toFixed(1)}:info=0:log-level=error`;
+    return ["-c:v", "libx265", "-preset", "veryfast", "-crf", "26", ...capped, "-profile:v", "main", "-x265-params", params, "-tag:v", "hvc1"];
+  }
+  if (codec === "av1") {
+    const params = `keyint=${keyint}:irefresh-type=2:scd=0:level=${2 + (level >> 2)}${level & 3}:mbr=${Math.round(bitrate / 1000)}`;
+    return ["-c:v", "libsvtav1", "-preset", "9", "-crf", "35", "-g", String(keyint), "-svtav1-params", params];
+  }
+  const params = `keyint=${keyint}:min-keyint=${keyint}:scenecut=0:open-gop=0`;
+  return ["-c:v", "libx264", "-preset", "veryfast", "-crf", "23", ...capped, "-profile:v", "high", "-level:v", (level / 10).toFixed(1), "-x264-params", params];
+}

@@ -1,0 +1,147 @@
+import { join } from "node:path";
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { ObjectStore } from "../../store/index.ts";
+import type { MediaTools } from "../media/port.ts";
+import type { MediaModel, VideoRendition } from "../model.ts";
+import { followFiles } from "./growing-files.ts";
+import { PicturesMissing, videoInit, videoSegment } from "./restamp.ts";
+import type { Scratch } from "../scratch.ts";
+import { createPieceReader } from "./top-boxes.ts";
+import { framesOf, videoGraph, type Wanted } from "./video-graph.ts";
+import { videoOptions } from "./video-options.ts";
+
+export interface RunParts {
+  tools: MediaTools;
+  objects: ObjectStore;
+  clock: Clock;
+  log: Log;
+  scratch: Scratch;
+}
+
+export interface VideoRun {
+  model: MediaModel;
+  /** At least one. Without segments only the initialisation segment is made. */
+  wanted: readonly Wanted[];
+  urgency: "urgent" | "soon" | "background";
+  signal: AbortSignal;
+  /** See MediaRun. */
+  awaited?: AbortSignal;
+  /** Called as soon as each is there, those of a rendition in order. */
+  onInit(rendition: VideoRendition, bytes: Buffer): Promise<void>;
+  onSegment(rendition: VideoRendition, n: number, bytes: Buffer): Promise<void>;
+}
+
+/** The source, or what is burned into it, is not there. */
+export class SourceGone extends Error {
+  override readonly name = "SourceGone";
+}
+
+/**
+ * How far before the first picture decoding begins, in seconds. "none": at the first picture itself, which costs nothing where a key frame is there, and may
+ * be too late where an index tells of key frames inexactly. Then half a second, for a picture that is shown for long; if that was not enough, more.
+ */
+const PREROLLS = ["none", 0.5, 60, Infinity] as const;
+/** Of a frame: a key frame whose time was rounded up is still that of the frame. */
+const ROUNDING = 1 / 3;
+
+/** One process of ffmpeg makes all that is wanted. Rejects MediaRunError, Mp4Error, SourceGone, or what a callback throws. */
+export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
+  const left = new Map(run.wanted.map(({ rendition, segments }) => [rendition, [...segments]]));
+  const { fps } = run.model.segments;
+  const first = Math.min(...run.wanted.map(({ segments }) => segments[0] ?? 0));
+  const { from: begin } = framesOf(run.model, first);
+  let begun = false;
+  for (const preroll of PREROLLS) {
+    const exact = preroll === "none";
+    // A filter that makes one picture of several fields needs those before it; at the very beginning there is nothing to be late for.
+    if (exact && (begin === 0 || run.model.video!.interlaced)) continue;
+    const from = exact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
+    const wanted = run.wanted.map(({ rendition }) => ({ rendition, segments: left.get(rendition)! })).filter(({ segments }) => !begun || segments.length > 0);
+    begun = true;
+    await runOnce(parts, run, wanted, { from, exact }, (rendition) => void left.get(rendition)!.shift()).catch((err: unknown) => {
+      if (!exact || !(err instanceof PicturesMissing)) throw err;
+    });
+    if ([...left.values()].every(({ length }) => length === 0)) return;
+    if (from === 0) break;
+    parts.log.debug({ source: run.model.source.key, first, preroll }, "pictures are missing; looking for them further in front");
+  }
+  throw new SourceGone(`the source ${run.model.source.key} has no pictures for segment ${first}`);
+}
+
+/** Where decoding begins, as a frame of the grid. `exact`: a run whose first picture comes later fails, instead of holding that picture from there. */
+interface Beginning {
+  from: number;
+  exact: boolean;
+}
+
+async function runOnce(parts: RunParts, run: VideoRun, wanted: readonly Wanted[], { from, exact }: Beginning, onSegment: (rendition: VideoRendition) => void): Promise<void> {
+  const { tools, objects, scratch } = parts;
+  const { model, urgency, signal, awaited } = run;
+  const { filters } = await tools.ready();
+  const [source, watermark] = await Promise.all([needFile(objects, model.source.key), model.watermark && needFile(objects, model.watermark.key)]);
+  const inits = wanted.every(({ segments }) => segments.length === 0);
+  const graph = videoGraph(model, inits ? wanted.map(({ rendition }) => ({ rendition, segments: [0] })) : wanted, {
+    tonemap: filters.has("zscale") && filters.has("tonemap"), ...(!exact && { from }), ...(watermark !== undefined && { watermark: 1 }),
+  });
+  const seek = model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
+  const inputs = [
+    // Not exactly: a picture that is still shown when the segment begins would be thrown away.
+    "-noaccurate_seek", ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []), "-copyts", "-start_at_zero", "-f", model.source.format, "-i", source,
+    ...(watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark]),
+    "-filter_complex", graph.filter,
+  ];
+  const outputs = (targets: readonly string[]) => wanted.flatMap(({ rendition }, i) => ["-map", graph.pads[i]!, ...(inits ? ["-frames:v", "1"] : []), ...videoOptions(rendition, model), targets[i]!]);
+  const takers = wanted.map((one) => takePieces(run, one, onSegment));
+  const command = { reads: [source, ...(watermark === undefined ? [] : [watermark])], urgency, signal, ...(awaited && { awaited }), ...boundsOf(model, wanted) };
+  if (wanted.length === 1) {
+    await tools.ffmpeg({ ...command, args: [...inputs, ...outputs(["pipe:1"])], onOutput: takers[0]! });
+    return;
+  }
+  const folder = await scratch.make("encode");
+  const broken = new AbortController();
+  try {
+    const paths = wanted.map(({ rendition }) => join(folder.path, `${rendition.name}.mp4`));
+    const running = tools.ffmpeg({ ...command, args: [...inputs, "-y", ...outputs(paths)], writes: folder.path, signal: AbortSignal.any([signal, broken.signal]) });
+    const following = followFiles(paths.map((path, i) => ({ path, take: takers[i]! })), { clock: parts.clock, done: running });
+    // Whatever goes wrong with what is read ends the writing.
+    following.catch((err: unknown) => broken.abort(err));
+    const [ran, followed] = await Promise.allSettled([running, following]);
+    if (followed.status === "rejected") throw followed.reason;
+    if (ran.status === "rejected") throw ran.reason;
+  } finally {
+    await folder.remove();
+  }
+}
+
+function takePieces({ model, onInit, onSegment }: VideoRun, { rendition, segments }: Wanted, done: (rendition: VideoRendition) => void): (chunk: Buffer) => Promise<void> {
+  const pieces = createPieceReader();
+  const waiting = [...segments];
+  return async (chunk) => {
+    for (const { kind, bytes } of pieces.push(chunk)) {
+      if (kind === "init") {
+        await onInit(rendition, videoInit(bytes, rendition, model));
+        continue;
+      }
+      const n = waiting.shift();
+      if (n === undefined) continue;
+      await onSegment(rendition, n, await videoSegment(bytes, n, rendition, model));
+      done(rendition);
+    }
+  };
+}
+
+async function needFile(objects: ObjectStore, key: string): Promise<string> {
+  const path = await objects.file(key);
+  if (path === undefined) throw new SourceGone(`${key} is not there`);
+  return path;
+}
+
+/** Generous, so that they end only what has gone astray: a slow machine under load is not to be mistaken for that. */
+function boundsOf(model: MediaModel, wanted: readonly Wanted[]): { wallMs: number; cpuSeconds: number; memoryMb: number; fileBytes: number } {
+  const pixels = wanted.reduce((sum, { rendition: { width, height } }) => sum + width * height, model.video!.width * model.video!.height);
+  const frames = Math.max(1, ...wanted.map(({ segments }) => segments.length)) * model.segments.framesPerSegment;
+  const codecs = wanted.some(({ rendition }) => rendition.codec !== "h264") ? 8 : 1;
+  // A 1080p ladder takes about 1.5 microseconds of a processor for each pixel of ten seconds; this is a hundred times as much.
+  const cpuSeconds = 120 + Math.ceil((pixels * frames * codecs) / 2_000_000);
+  return { wallMs: 60_000 + cpuSeconds * 1000, cpuSeconds, memoryMb: 4096 + Math.ceil(pixels / 1000) * codecs, fileBytes: 2 * 2 ** 30 };
+}

@@ -1,0 +1,79 @@
+import { sql } from "kysely";
+import { isUniqueViolation, prepared, type Db, type Migration } from "../../store/index.ts";
+
+interface KeyTables {
+  stream_signing_keys: KeyRow;
+}
+
+export interface KeyRow {
+  id: string;
+  account_id: string;
+  created_at: number;
+  /** SubjectPublicKeyInfo, PEM. */
+  public_key: string;
+  /** The account, of the key that it signs with where it names none; there is one of them. */
+  own_of: string | null;
+  /** PKCS#8, PEM, sealed; only of that one. */
+  sealed: string | null;
+}
+
+export const streamKeysMigrations: Migration[] = [
+  {
+    name: "stream-keys-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema.createTable("stream_signing_keys")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("public_key", "text", (column) => column.notNull())
+        .addColumn("own_of", key)
+        .addColumn("sealed", "text")
+        .execute();
+      await db.schema.createIndex("stream_signing_keys_account").on("stream_signing_keys").columns(["account_id", "created_at", "id"]).execute();
+      await sql`create unique index stream_signing_keys_own on stream_signing_keys (own_of) where own_of is not null`.execute(db);
+    },
+  },
+];
+
+export interface KeysTable {
+  find(id: string): Promise<KeyRow | undefined>;
+  own(account: string): Promise<KeyRow | undefined>;
+  /** Those that were made for somebody, the oldest first. */
+  list(account: string): Promise<Pick<KeyRow, "id" | "account_id" | "created_at">[]>;
+  /** False: the account has `max` already. */
+  insert(row: KeyRow, max: number): Promise<boolean>;
+  /** False: it has one already. */
+  insertOwn(row: KeyRow): Promise<boolean>;
+  /** False: there was none. */
+  delete(account: string, id: string): Promise<boolean>;
+}
+
+export function createKeysTable(db: Db): KeysTable {
+  const keys = db.tables<KeyTables>();
+  const byId = prepared((arg) => keys.selectFrom("stream_signing_keys").selectAll().where("id", "=", arg<string>("id")));
+
+  return {
+    find: async (id) => (await db.read(byId({ id })))[0],
+    own: (account) => keys.selectFrom("stream_signing_keys").selectAll().where("own_of", "=", account).executeTakeFirst(),
+    list: (account) =>
+      keys.selectFrom("stream_signing_keys").select(["id", "account_id", "created_at"]).where("account_id", "=", account).where("own_of", "is", null).orderBy("created_at").orderBy("id").execute(),
+    insert: (row, max) => db.transaction<KeyTables, boolean>(async (tx) => {
+      // Counted by the index of one account, which holds no more than that.
+      const { count } = await tx.selectFrom("stream_signing_keys").select(({ fn }) => fn.countAll<number>().as("count")).where("account_id", "=", row.account_id).where("own_of", "is", null).executeTakeFirstOrThrow();
+      if (Number(count) >= max) return false;
+      await tx.insertInto("stream_signing_keys").values(row).execute();
+      return true;
+    }),
+    async insertOwn(row) {
+      try {
+        await db.write(keys.insertInto("stream_signing_keys").values(row));
+        return true;
+      } catch (err) {
+        if (isUniqueViolation(err)) return false;
+        throw err;
+      }
+    },
+    delete: async (account, id) => (await db.write(keys.deleteFrom("stream_signing_keys").where("id", "=", id).where("account_id", "=", account))).affected > 0,
+  };
+}

@@ -1,0 +1,76 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { promisify } from "node:util";
+import { type Clock, type Ids, isHexId } from "../../kernel/index.ts";
+import { createRecent } from "../../kernel/recent.ts";
+import type { Db, Events, Secrets } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import { createKeysTable, type KeyRow } from "./keys-table.ts";
+import type { SigningKeys, VerifyingKey } from "./port.ts";
+
+export interface SigningKeysOptions {
+  db: Db;
+  events: Events;
+  secrets: Secrets;
+  clock: Clock;
+  ids: Ids;
+  /** Of one account. Default 1000. */
+  max?: number;
+}
+
+/** The id of the event is that of the key. */
+const KEY_GONE = "stream.key";
+/** RFC 7518 3.3 asks for 2048 or more. */
+const RSA_BITS = 2048;
+const KEPT = 5000;
+/** A revocation is told at once; this is for when the telling fails. */
+const FRESH_MS = 10_000;
+
+export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 }: SigningKeysOptions): SigningKeys {
+  const table = createKeysTable(db);
+  const verifying = createRecent<VerifyingKey>({ read: async (id) => shown(await table.find(id)), clock, max: KEPT, freshMs: FRESH_MS });
+  const owned = createRecent({ read: readOrMakeOwn, clock, max: KEPT, freshMs: FRESH_MS });
+
+  function forget(id: string) {
+    verifying.forget((_, key) => id === "" || key === id);
+    owned.forget((own) => id === "" || own.id === id);
+  }
+  const unsubscribe = events.subscribe(KEY_GONE, forget);
+
+  async function readOrMakeOwn(account: string): Promise<{ id: string; privateKey: KeyObject }> {
+    const kept = await table.own(account);
+    if (kept !== undefined) return { id: kept.id, privateKey: unseal(kept) };
+    const { publicKey, privateKey } = await newPair();
+    const id = ids.hex();
+    const sealed = secrets.seal(privateKey.export({ type: "pkcs8", format: "pem" }).toString(), sealedFor(id));
+    if (await table.insertOwn({ id, account_id: account, created_at: clock.now(), public_key: pemOf(publicKey), own_of: account, sealed })) return { id, privateKey };
+    // Another process was faster; should its key be gone again by now, one is made next time.
+    const theirs = await table.own(account);
+    if (theirs === undefined) throw streamErrors.keyNotFound({ id });
+    return { id: theirs.id, privateKey: unseal(theirs) };
+  }
+
+  const unseal = ({ id, sealed }: KeyRow): KeyObject => createPrivateKey(secrets.open(sealed ?? "", sealedFor(id)));
+
+  return {
+    async create(account) {
+      const { publicKey, privateKey } = await newPair();
+      const row: KeyRow = { id: ids.hex(), account_id: account, created_at: clock.now(), public_key: pemOf(publicKey), own_of: null, sealed: null };
+      if (!(await table.insert(row, max))) throw streamErrors.tooManyKeys({ limit: max });
+      return { id: row.id, account, created: row.created_at, privateKey };
+    },
+    list: async (account) => (await table.list(account)).map(({ id, account_id, created_at }) => ({ id, account: account_id, created: created_at })),
+    async delete(account, id) {
+      if (!isHexId(id) || !(await table.delete(account, id))) throw streamErrors.keyNotFound({ id });
+      forget(id);
+      events.publish(KEY_GONE, id);
+    },
+    find: (id) => (isHexId(id) ? verifying.get(id) : Promise.resolve(undefined)),
+    own: async (account) => (await owned.get(account))!,
+    close: unsubscribe,
+  };
+}
+
+const newPair = (): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> => promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
+const pemOf = (key: KeyObject): string => key.export({ type: "spki", format: "pem" }).toString();
+const shown = (row: KeyRow | undefined): VerifyingKey | undefined => row && { account: row.account_id, publicKey: createPublicKey(row.public_key) };
+const sealedFor = (id: string): string => `stream/key/${id}`;

@@ -1,0 +1,83 @@
+import type { Clock } from "../../../kernel/index.ts";
+import { createRecent } from "../../../kernel/recent.ts";
+import type { LiveAddresses } from "../../access/port.ts";
+import { newVideo } from "../../videos/new-video.ts";
+import type { VideoCatalog, Videos } from "../../videos/port.ts";
+import type { Video } from "../../videos/video.ts";
+import type { LiveInput, LiveInputDirectory } from "../inputs/port.ts";
+
+export interface LiveAddressesParts {
+  inputs: Pick<LiveInputDirectory, "find">;
+  videos: Pick<Videos, "find" | "get">;
+  catalog: Pick<VideoCatalog, "list">;
+  clock: Clock;
+}
+
+export interface LiveAddressesRoom extends LiveAddresses {
+  /** What a playback token may be signed for: a video of the account, or an input of it. Throws videoNotFound. */
+  get(account: string, uid: string): Promise<Video>;
+  /** What guards a broadcast as it is now: the video that it becomes, or else the settings of its input, whatever recordings there are. By the uid of either. */
+  onAir(uid: string): Promise<Video | undefined>;
+}
+
+/** A broadcast that begins is found by the uid of its input this soon. */
+const FRESH_MS = 1000;
+/** One that runs is taken for the last one for so long: its own row tells when it is over, but not that its process died and another has begun. */
+const RUNNING_MS = 10_000;
+const MOST_KNOWN = 10_000;
+
+/** Leads from the uid of an input to the video that viewers mean by it. */
+export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesParts): LiveAddressesRoom {
+  const running = new Map<string, { uid: string; until: number }>();
+  const lasts = createRecent<{ uid: string | undefined }>({ read: async (uid) => ({ uid: await lastOf(uid) }), clock, max: MOST_KNOWN, freshMs: FRESH_MS });
+
+  async function lastOf(uid: string): Promise<string | undefined> {
+    const input = await inputs.find(uid);
+    if (input === undefined) return undefined;
+    const [last] = await catalog.list(input.account, { liveInput: uid, limit: 1 });
+    return last?.uid;
+  }
+
+  async function runningOf(input: string): Promise<Video | undefined> {
+    const known = running.get(input);
+    if (known === undefined) return undefined;
+    const video = known.until > clock.now() ? await videos.find(known.uid) : undefined;
+    if (video?.state === "live-inprogress") return video;
+    running.delete(input);
+    return undefined;
+  }
+
+  async function lastOrRunning(uid: string): Promise<Video | undefined> {
+    const now = await runningOf(uid);
+    if (now !== undefined) return now;
+    const last = (await lasts.get(uid))?.uid;
+    const video = last === undefined ? undefined : await videos.find(last);
+    if (video?.state === "live-inprogress") {
+      if (running.size >= MOST_KNOWN) running.delete(running.keys().next().value!);
+      running.set(uid, { uid: video.uid, until: clock.now() + RUNNING_MS });
+    }
+    return video;
+  }
+
+  return {
+    async videoOf(uid) {
+      const input = await inputs.find(uid);
+      return input && ((await lastOrRunning(uid)) ?? notBegun(input));
+    },
+    async onAir(uid) {
+      const input = await inputs.find(uid);
+      if (input === undefined) return videos.find(uid);
+      const video = await lastOrRunning(uid);
+      return video?.state === "live-inprogress" ? video : notBegun(input);
+    },
+    async get(account, uid) {
+      const input = await inputs.find(uid);
+      return input?.account === account ? notBegun(input) : videos.get(account, uid);
+    },
+  };
+}
+
+/** Nothing has been broadcast yet. It is guarded as the recordings will be, so that a page which waits is shown to nobody else. */
+function notBegun({ uid, account, created, recording: { requireSignedURLs, allowedOrigins } }: LiveInput): Video {
+  return { ...newVideo({ uid, account, now: created, state: "pendingupload" }, { requireSignedURLs, allowedOrigins }), liveInput: uid };
+}

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import { streamErrors } from "../../errors.ts";
+import { createWorld, testInput, type TestProcess, type TestSession } from "./broadcast.testing.ts";
+import { leasesConformance } from "./leases.conformance.ts";
+import { recordingName } from "./recording-video.ts";
+
+onEveryDatabase(leasesConformance);
+
+test("a broadcast becomes a video, waits for its publisher, and is ready as soon as its time is over", async () => {
+  const world = createWorld();
+  const process = world.start();
+  const first = process.come();
+  await world.settle();
+  const [video] = [...world.videos.values()];
+  assert.deepEqual([video!.state, video!.liveInput, video!.meta["name"], video!.creator, video!.requireSignedURLs, video!.allowedOrigins], ["live-inprogress", first.input.uid, "Show 23 Nov 26 03:04 UTC", "me", true, ["example.com"]]);
+  first.change();
+  await world.advance(5000);
+  first.end(streamErrors.livePublisherLost());
+  await world.advance(19_000);
+  const second = process.come();
+  await world.advance(1000);
+  second.end(streamErrors.livePublisherDone());
+  await world.settle();
+  await world.advance(19_500);
+  assert.equal(video!.state, "live-inprogress");
+  await world.advance(500);
+  assert.deepEqual([video!.state, video!.scheduledDeletion], ["ready", world.clock.now() + 30 * 86_400_000]);
+  assert.deepEqual(world.assembled, [video!.uid]);
+  assert.deepEqual(world.kept.get(video!.uid)!.runs.length, 3);
+  assert.deepEqual(world.notes, ["connected", "new_configuration_accepted", "reconnecting", "reconnected", "client_disconnect"]);
+  const third = process.come();
+  await world.settle();
+  assert.notDeepEqual(third.videos, second.videos);
+  await process.broadcasts.close();
+});
+
+test("what is not to be recorded leaves nothing, and says that it is on", async () => {
+  const world = createWorld();
+  const process = world.start();
+  world.change(testInput({ recording: { ...testInput().recording, mode: "off" } }));
+  const session = process.come();
+  await world.settle();
+  assert.deepEqual([world.videos.size, world.making.size, world.leases.rows.size], [0, 0, 1]);
+  session.end(streamErrors.livePublisherSilent({ seconds: 60 }));
+  await world.settle();
+  assert.equal(world.leases.rows.size, 0);
+  assert.deepEqual(world.notes, ["connected", "ttl_exceeded"]);
+  await process.broadcasts.close();
+});
+
+test("a publisher for whose recording there is no room is told so, and leaves nothing behind", async () => {
+  const world = createWorld();
+  const process = world.start();
+  world.quota = true;
+  const session = process.come();
+  await world.settle();
+  assert.equal((session.signal.reason as { kind: string }).kind, "liveNoStorage");
+  assert.deepEqual([world.videos.size, world.leases.rows.size, world.notes], [0, 0, ["failed_to_connect", "ERR_STORAGE_QUOTA_EXHAUSTED"]]);
+  assert.equal(process.broadcasts.count(), 0);
+  await process.broadcasts.close();
+});
+
+test("a broadcast ends when the storage of its account is full, and what there was is a recording", async () => {
+  const world = createWorld();
+  const process = world.start();
+  world.room = 10;
+  const session = process.come();
+  await world.settle();
+  await world.advance(9500);
+  assert.equal(session.signal.aborted, false);
+  await world.advance(3500);
+  assert.equal((session.signal.reason as { kind: string }).kind, "liveNoStorage");
+  await world.advance(21_000);
+  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["ready"]);
+  assert.deepEqual(world.notes, ["connected", "ERR_STORAGE_QUOTA_EXHAUSTED", "client_disconnect"]);
+  await process.broadcasts.close();
+});
+
+test("that a disk is full is told when there is room for it again, and the broadcast goes on meanwhile", async () => {
+  const world = createWorld();
+  const process = world.start();
+  const session = process.come();
+  await world.settle();
+  world.full = true;
+  world.fault(new Error("no space left"));
+  await world.advance(20_000);
+  assert.deepEqual([session.signal.aborted, world.making.size, world.notes], [false, 1, ["connected"]]);
+  world.full = false;
+  await world.advance(5000);
+  assert.deepEqual(world.notes, ["connected", "ERR_STORAGE_QUOTA_EXHAUSTED"]);
+  await process.broadcasts.close();
+});
+
+test("a server that is stopped leaves its broadcasts to the next one, which goes on with the same video", async () => {
+  const world = createWorld();
+  const process = world.start();
+  const before = process.come();
+  await world.settle();
+  const closed = process.broadcasts.close();
+  await world.settle();
+  await closed;
+  before.end(streamErrors.liveShuttingDown());
+  const next = world.start();
+  await world.advance(3000);
+  const after = next.come();
+  await world.settle();
+  assert.deepEqual(after.videos, before.videos);
+  assert.deepEqual(world.notes, ["connected", "reconnecting", "reconnected"]);
+  await next.broadcasts.close();
+});
+
+test("a publisher that comes back to another process in the last moment is not finished by the one that waits for it", async () => {
+  const world = createWorld();
+  const [here, there] = [world.start(), world.start()];
+  const first = here.come();
+  await world.settle();
+  first.end(streamErrors.livePublisherLost());
+  await world.settle();
+  await world.advance(19_900);
+  const second = there.come();
+  await world.settle();
+  await world.advance(5000);
+  assert.deepEqual(second.videos, first.videos);
+  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["live-inprogress"]);
+  assert.deepEqual([here.broadcasts.count(), there.broadcasts.count()], [0, 1]);
+  const third = here.come();
+  await world.advance(25_000);
+  assert.equal((third.signal.reason as { kind: string }).kind, "liveInputBusy", "there is one publisher at a time, whichever process it comes to");
+  await Promise.all([here, there].map(({ broadcasts }) => broadcasts.close()));
+});
+
+test("a database that is away for a while keeps no broadcast from being begun, and from being finished", async () => {
+  const world = createWorld();
+  const { leases } = world;
+  const calls = { ...leases };
+  const away = (is: boolean) => void Object.assign(leases, is ? Object.fromEntries(["take", "wait", "drop", "renew", "lapsed", "adopt", "find"].map((name) => [name, () => Promise.reject(new Error("the database is away"))])) : calls);
+  const process = world.start();
+  away(true);
+  const session = process.come();
+  await world.advance(5000);
+  assert.equal(world.making.size, 0);
+  away(false);
+  await world.advance(2000);
+  assert.equal(world.making.size, 1);
+  away(true);
+  session.end(streamErrors.livePublisherLost());
+  await world.settle();
+  await world.advance(25_000);
+  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["live-inprogress"]);
+  away(false);
+  await world.advance(2000);
+  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["ready"]);
+  assert.equal(leases.rows.size, 0);
+  await process.broadcasts.close();
+});
+
+/** Of everything that can happen to an input, one step. */
+type Step = "come" | "lost" | "done" | "other" | "change" | "kill" | "restart" | "disable" | "enable" | "off" | "automatic" | "delete input" | "delete video" | number;
+
+const anyStep = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom<Step[]>("come", "lost", "done", "change") },
+  { weight: 4, arbitrary: fc.constantFrom<Step[]>(100, 3000, 12_000, 25_000, 60_000) },
+  { weight: 3, arbitrary: fc.constantFrom<Step[]>("other", "kill", "restart", "disable", "enable", "off", "automatic", "delete input", "delete video") },
+);
+
+const TIMEOUT = 20_000;
+const LEASE = 10_000;
+/** Until somebody looks. */
+const LOOKED = 3000;
+
+test("whatever happens to publishers, inputs, videos and processes, nobody conducts twice and everything ends as a recording", async () => {
+  await fc.assert(fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, alone) => {
+    const world = createWorld();
+    let here: TestProcess = world.start({ alone });
+    let there = alone ? undefined : world.start();
+    const sessions: TestSession[] = [];
+    let session: TestSession | undefined;
+    /** When something was done that may end a broadcast, or keep it from being begun. */
+    const disturbed: number[] = [];
+    let killedAt = -Infinity;
+
+    const open = () => (session !== undefined && session.endedAt === undefined ? session : undefined);
+    async function step(what: Step) {
+      if (typeof what === "number") return world.advance(what);
+      const { recording } = world.input ?? testInput();
+      if (!["come", "lost", "done", "change", "kill", "restart", "other"].includes(what)) disturbed.push(world.clock.now());
+      if (what === "come" && open() === undefined && world.input?.enabled === true) sessions.push((session = here.come()));
+      if (what === "lost") open()?.end(streamErrors.livePublisherLost());
+      if (what === "done") open()?.end(streamErrors.livePublisherDone());
+      if (what === "change") open()?.change();
+      // The publisher's next connection comes to the other process.
+      if (what === "other" && there !== undefined) [here, there] = [there, here];
+      if (what === "kill" || what === "restart") {
+        const before = here;
+        if (what === "kill") before.kill();
+        else {
+          void before.broadcasts.close();
+          await world.settle();
+          for (const one of before.sessions) one.end(streamErrors.liveShuttingDown());
+        }
+        killedAt = world.clock.now();
+        here = world.start({ alone });
+      }
+      if (what === "disable" && world.input !== undefined) {
+        world.change({ ...world.input, enabled: false });
+        open()?.end(streamErrors.liveInputDisabled());
+      }
+      if (what === "enable" && world.input !== undefined) world.change({ ...world.input, enabled: true });
+      if (what === "off" || what === "automatic") world.change(world.input && { ...world.input, recording: { ...recording, mode: what } });
+      if (what === "delete input") {
+        world.change(undefined);
+        open()?.end(streamErrors.liveInputDeleted());
+      }
+      if (what === "delete video") world.videos.delete([...world.videos.keys()].at(-1) ?? "");
+      return world.settle();
+    }
+
+    for (const what of steps) {
+      const before = sessions.at(-1);
+      await step(what);
+      const now = sessions.at(-1);
+      if (now === undefined || now === before || before === undefined) continue;
+      const gap = now.started - before.endedAt!;
+      await world.advance(LEASE + 1000);
+      const quiet = disturbed.every((at) => at < before.started - LEASE) && now.endedAt === undefined && before.videos.size > 0 && killedAt <= before.endedAt!;
+      if (!quiet || now.videos.size === 0) continue;
+      if (gap < TIMEOUT) assert.deepEqual([...now.videos], [[...before.videos].at(-1)], `back after ${gap} ms`);
+      if (gap > TIMEOUT + LEASE + LOOKED) assert.ok(!before.videos.has([...now.videos][0]!), `back after ${gap} ms, too late`);
+    }
+    open()?.end(streamErrors.livePublisherLost());
+    await world.advance(TIMEOUT + 3 * LEASE);
+    const states = new Set([...world.videos.values()].map(({ state }) => state));
+    states.delete("ready");
+    assert.deepEqual([...states], [], "everything is ready");
+    assert.deepEqual([world.making.size, world.leases.rows.size, here.broadcasts.count()], [0, 0, 0]);
+    for (const uid of world.videos.keys()) assert.ok(world.assembled.includes(uid) && world.kept.get(uid)!.runs.length > 0);
+    for (const uid of sessions.flatMap((one) => [...one.videos])) assert.ok(world.kept.get(uid)!.ended || !world.videos.has(uid));
+    await Promise.all([here, there].map((process) => process?.broadcasts.close()));
+  }), { numRuns: 150 });
+});
+
+test("a recording is named as the hosted service names it", () => {
+  assert.equal(recordingName("My input", Date.UTC(2021, 8, 23, 5, 44, 59)), "My input 23 Sep 21 05:44 UTC");
+  assert.equal(recordingName(undefined, Date.UTC(2001, 0, 2, 15, 4)), "02 Jan 01 15:04 UTC");
+});

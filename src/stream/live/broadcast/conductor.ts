@@ -1,0 +1,239 @@
+import { isStoreError } from "../../../store/index.ts";
+import { messageOf, UserError } from "../../../kernel/index.ts";
+import { streamErrors } from "../../errors.ts";
+import type { RunMaking } from "../fragments.ts";
+import type { LiveInput, LiveState } from "../inputs/port.ts";
+import type { LiveSession } from "../session.ts";
+import type { Conductor } from "./conductor-port.ts";
+import type { BroadcastRow } from "./leases.ts";
+import { isVideoThere } from "./recording-video.ts";
+import { stateAfter } from "./note.ts";
+import { makeRuns, openVideo, type OpenVideo } from "./open-video.ts";
+import type { BroadcastParts } from "./parts.ts";
+
+interface Open {
+  video: string;
+  /** Absent: nothing is recorded, and nothing packaged. */
+  opened?: OpenVideo | undefined;
+  timeoutMs: number;
+  deleteAfterDays: number | null;
+  session?: LiveSession | undefined;
+  making?: RunMaking | undefined;
+}
+
+export const LEASE_MS = 10_000;
+const BUSY_MS = 500;
+const AGAIN_MS = 1000;
+const DAY = 86_400_000;
+
+export function createConductor(uid: string, owner: string, parts: BroadcastParts, onIdle: () => void): Conductor {
+  const { leases, inputs, status, videos, recordings, runs, clock, ids, log } = parts;
+  const mine = { input: uid, owner };
+  const closing = new AbortController();
+  let queue = Promise.resolve();
+  let tasks = 0;
+  let current: LiveSession | undefined;
+  let open: Open | undefined;
+  let timer = new AbortController();
+
+  function enqueue(work: () => Promise<void>) {
+    tasks++;
+    queue = queue.then(work).catch((err: unknown) => log.error({ err, input: uid }, "a broadcast could not be conducted")).finally(() => {
+      if (--tasks === 0 && current === undefined && open === undefined) onIdle();
+    });
+  }
+
+  async function note(state: LiveState, session?: LiveSession, reason?: string) {
+    const about = { ...(session && { protocol: session.protocol, session: session.id }), ...(reason !== undefined && { reason }) };
+    await status.note(uid, state, about).catch((err: unknown) => log.error({ err, input: uid, state }, "the state of a live input could not be written down"));
+  }
+
+  /** As it is now; where nobody can say, as it was. */
+  const inputNow = (before: LiveInput) => inputs.find(uid).catch(() => before);
+  const timeoutOf = ({ recording }: LiveInput) => (recording.timeoutSeconds === 0 ? parts.reconnectSeconds : recording.timeoutSeconds) * 1000;
+  const pause = (ms: number, { signal }: LiveSession) => clock.sleep(ms, AbortSignal.any([signal, closing.signal])).catch(() => {});
+
+  async function begin(session: LiveSession): Promise<void> {
+    if (current !== undefined) await end(current, current.signal.reason ?? streamErrors.livePublisherLost());
+    current = session;
+    while (!session.signal.aborted && !closing.signal.aborted) {
+      try {
+        return await conduct(session);
+      } catch (err) {
+        if ((err instanceof UserError && err.kind === "quotaExceeded") || isStoreError(err, "diskFull")) return refuse(session, err);
+        log.error({ err, input: uid }, "a broadcast could not be begun; it is tried again");
+        await pause(AGAIN_MS, session);
+      }
+    }
+  }
+
+  async function conduct(session: LiveSession): Promise<void> {
+    const input = (await inputNow(session.input)) ?? session.input;
+    const taken = await take(session, input);
+    if (taken === undefined) return;
+    const { video } = taken;
+    if (open?.video !== video) await letGo(false);
+    timer.abort();
+    const opened = video === "" ? undefined : (open?.opened ?? (await openVideo(uid, video, () => current?.id, parts)));
+    const mineNow: Open = { video, opened, session, timeoutMs: timeoutOf(input), deleteAfterDays: input.deleteRecordingAfterDays };
+    open = mineNow;
+    log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "a broadcast is on");
+    await note(taken.kind === "continued" ? "reconnected" : "connected", session);
+    if (opened !== undefined && !session.signal.aborted) mineNow.making = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
+  }
+
+  /** The row of the input is ours, and the video it names is there. Undefined: somebody else has it, or the session is over. */
+  async function take(session: LiveSession, input: LiveInput): Promise<{ kind: "begun" | "continued"; video: string } | undefined> {
+    const asked = clock.now();
+    const recorded = input.recording.mode === "automatic";
+    while (!session.signal.aborted && !closing.signal.aborted) {
+      const now = clock.now();
+      const taken = await leases.take({ ...mine, account: input.account, video: recorded ? ids.hex() : "", now, until: now + LEASE_MS, timeoutMs: timeoutOf(input), deleteAfterDays: input.deleteRecordingAfterDays });
+      if (taken.kind === "over") await finish(taken.row);
+      else if (taken.kind !== "busy") {
+        if (await isVideoThere(videos, taken, input, session.started)) return taken;
+        await letGo();
+        await leases.drop(mine);
+      } else if (now - asked <= 2 * LEASE_MS) await pause(BUSY_MS, session);
+      else {
+        parts.endSession(session, streamErrors.liveInputBusy({ seconds: LEASE_MS / 1000 }));
+        return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  async function refuse(session: LiveSession, err: Error) {
+    log.warn({ err, input: uid }, "a broadcast cannot be recorded, and is refused");
+    const row = await leases.find(uid).catch(() => undefined);
+    if (row?.owner === owner) await finish(row).catch((failed: unknown) => log.error({ err: failed, input: uid }, "a broadcast could not be finished; it is tried again"));
+    await note("failed_to_connect", session, err.message);
+    current = undefined;
+    await sendAway(session, err.message);
+  }
+
+  async function sendAway(session: LiveSession, message: string): Promise<void> {
+    await status.errored(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id }).catch((err: unknown) => log.error({ err, input: uid }, "that a broadcast has no room could not be written down"));
+    parts.endSession(session, streamErrors.liveNoStorage({ reason: message }));
+  }
+
+  async function end(session: LiveSession, reason: unknown): Promise<void> {
+    if (current !== session) return;
+    current = undefined;
+    const was = open;
+    if (was?.session !== session) return;
+    await stopRuns(was);
+    const input = await inputNow(session.input);
+    const waits = was.video !== "" && input !== undefined && input.enabled && input.recording.mode === "automatic";
+    const state = stateAfter(reason, waits);
+    await note(state, session, messageOf(reason));
+    if (!waits) return finishOpen(was);
+    // Without a database it is ours as far as anybody knows.
+    const ours = await leases.wait(mine, clock.now() + was.timeoutMs).catch((err: unknown) => (log.error({ err, input: uid }, "that a broadcast waits for its publisher could not be written down"), true));
+    if (!ours) return letGo(false);
+    finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
+  }
+
+  function finishIn(ms: number, was: Open, state?: LiveState) {
+    timer = new AbortController();
+    clock.sleep(ms, timer.signal).then(() => enqueue(() => finishOpen(was, state)), () => {});
+  }
+
+  async function finishOpen(was: Open, state?: LiveState) {
+    if (open !== was || was.session !== undefined || closing.signal.aborted) return;
+    try {
+      await finish(was);
+      if (state !== undefined) await note(state);
+    } catch (err) {
+      log.error({ err, input: uid, video: was.video }, "a broadcast could not be finished; it is tried again");
+      // What is not open here any more is found by its row.
+      if (open === was) finishIn(AGAIN_MS, was, state);
+    }
+  }
+
+  async function stopRuns(was: Open) {
+    was.session = undefined;
+    was.making?.end();
+    await was.making?.done;
+    was.making = undefined;
+    await was.opened?.settled();
+  }
+
+  /** Whatever becomes of the row: here nothing of it goes on. */
+  async function letGo(ended = true) {
+    timer.abort();
+    const was = open;
+    open = undefined;
+    if (was === undefined) return;
+    await stopRuns(was);
+    await was.opened?.close({ ended });
+  }
+
+  async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
+    // From here on nobody goes on with it, in whatever process.
+    const ours = await leases.wait(mine, 0);
+    await letGo(ours);
+    if (!ours) return;
+    if (video !== "" && (await videos.find(video)) !== undefined) {
+      const { segments, duration, size, width, height } = await recordings.finish(video);
+      if (segments === 0) await videos.discard(video);
+      else {
+        await videos.recorded(video, { duration, size, input: { width, height }, scheduledDeletion: deleteAfterDays === null ? null : clock.now() + deleteAfterDays * DAY });
+        await parts.assemble(video);
+      }
+      log.info({ input: uid, video, segments, duration }, "a broadcast is over");
+    }
+    await leases.drop(mine);
+  }
+
+  /** What a dead process had open comes into segments before anybody else may go on with it. */
+  async function recover(row: BroadcastRow) {
+    if (open !== undefined || current !== undefined || closing.signal.aborted) return;
+    const now = clock.now();
+    if (!(await leases.adopt(row, { owner, until: now + LEASE_MS }))) return;
+    const overAt = row.overAt ?? row.leaseUntil + row.timeoutMs;
+    const waits = row.video !== "" && overAt > now;
+    if (row.overAt === null) await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that had taken it is gone");
+    if (!waits) {
+      await finish(row);
+      return row.overAt === null ? undefined : note("failed_to_reconnect");
+    }
+    await recordings.recover(row.video);
+    await leases.wait(mine, overAt);
+  }
+
+  return {
+    open: () => open?.video,
+    session(session) {
+      enqueue(() => begin(session));
+      const gone = () => enqueue(() => end(session, session.signal.reason));
+      if (session.signal.aborted) gone();
+      else session.signal.addEventListener("abort", gone, { once: true });
+    },
+    changed: () => enqueue(async () => {
+      const was = open;
+      if (was === undefined || was.session !== undefined) return;
+      const input = await inputs.find(uid);
+      if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(was);
+    }),
+    recover: (row) => enqueue(() => recover(row)),
+    full: () => enqueue(async () => void (current !== undefined && (await sendAway(current, "the storage of the account is full")))),
+    lost: (video, gone) => enqueue(async () => {
+      if (open?.video !== video) return;
+      const session = current;
+      await letGo(gone);
+      if (gone) await leases.drop(mine);
+      current = undefined;
+      if (session !== undefined) await begin(session);
+    }),
+    async close() {
+      closing.abort();
+      await queue;
+      if (current !== undefined) await end(current, streamErrors.liveShuttingDown());
+      timer.abort();
+      const was = open;
+      open = undefined;
+      await was?.opened?.close({ ended: false });
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { messageOf } from "../../../kernel/index.ts";
+import type { LiveRun, RunMaker, RunMaking, RunSink } from "../fragments.ts";
+import type { LiveSession } from "../session.ts";
+import { describeTracks } from "./note.ts";
+import type { BroadcastParts, OpenPackage, OpenRecording } from "./parts.ts";
+
+/** A video that is being packaged and kept here. */
+export interface OpenVideo {
+  run(run: LiveRun): RunSink;
+  /** Everything that was handed over is kept, or cannot be. */
+  settled(): Promise<void>;
+  /** Playlists end, unless it goes on elsewhere. */
+  close(options: { ended: boolean }): Promise<void>;
+}
+
+type Parts = Pick<BroadcastParts, "recordings" | "packages" | "videos" | "status" | "clock" | "log">;
+
+const TOLD_AGAIN_MS = 5000;
+const TOLD_TRIES = 100;
+
+/** Goes on with what is kept of it. `session`: of whom it is told when nothing more can be kept. */
+export async function openVideo(input: string, video: string, session: () => string | undefined, { recordings, packages, videos, status, clock, log }: Parts): Promise<OpenVideo> {
+  const recording = await recordings.open(video, { onFault: (err) => void unrecorded(err) });
+  let playable = recording.timeline.segments.length > 0;
+  const pack = packages.open(video, {
+    timeline: recording.timeline,
+    onSegment(cut) {
+      recording.keep(cut);
+      if (playable) return;
+      playable = true;
+      videos.playable(video).catch((err: unknown) => log.error({ err, video }, "that a broadcast can be played could not be written down"));
+    },
+  });
+
+  /** What is on goes on: viewers who are there have what comes from memory. */
+  async function unrecorded(err: unknown) {
+    const id = session();
+    const about = { message: `The broadcast is not recorded any further: ${messageOf(err)}`, ...(id !== undefined && { session: id }) };
+    // The disk that is full may be that of the database, too: it is told when there is room again.
+    for (let tries = 1; ; tries++) {
+      try {
+        return await status.errored(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
+      } catch (failed) {
+        if (tries === 1) log.error({ err: failed, input, video }, "that a broadcast is not recorded could not be written down; it is tried again");
+        if (tries === TOLD_TRIES) return;
+        await clock.sleep(TOLD_AGAIN_MS);
+      }
+    }
+  }
+
+  return {
+    run(run) {
+      // Kept first: what is cut of it is asked for right away. At the end the other way round: the last segment is cut by it.
+      const sinks = kept(recording, pack, run);
+      return {
+        init: (rendition, bytes) => sinks.forEach((sink) => sink.init(rendition, bytes)),
+        fragment: (fragment) => sinks.forEach((sink) => sink.fragment(fragment)),
+        end: () => sinks.toReversed().forEach((sink) => sink.end()),
+      };
+    },
+    settled: () => recording.settled(),
+    async close({ ended }) {
+      if (ended) pack.end();
+      else pack.stop();
+      await recording.close();
+    },
+  };
+}
+
+const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readonly [RunSink, RunSink] => [recording.run(run), pack.run(run)];
+
+/** All runs of a session go into the video. `onTracks`: what is sent is something else from here on. */
+export function makeRuns(runs: RunMaker, session: LiveSession, opened: OpenVideo, onTracks: () => void): RunMaking {
+  let tracks: string | undefined;
+  return runs.make(session, (run) => {
+    const before = tracks;
+    tracks = describeTracks(session.tracks());
+    if (before !== undefined && before !== tracks) onTracks();
+    return opened.run(run);
+  });
+}

@@ -1,0 +1,64 @@
+import type { Clock, Ids, Log, UserError } from "../../../kernel/index.ts";
+import type { LiveVideos } from "../../videos/port.ts";
+import type { LiveRun, RunMaker, RunSink } from "../fragments.ts";
+import type { LiveInputDirectory, LiveStatusLog } from "../inputs/port.ts";
+import type { LiveSession, LiveSessions } from "../session.ts";
+import type { LiveSegment, LiveTimeline } from "../timeline.ts";
+import type { BroadcastLeases } from "./leases.ts";
+
+/** What a conductor has others do. */
+export interface BroadcastParts {
+  leases: BroadcastLeases;
+  sessions: Pick<LiveSessions, "onSession" | "all">;
+  /** Sends the publisher of a session away. */
+  endSession(session: LiveSession, reason: UserError): void;
+  inputs: Pick<LiveInputDirectory, "find" | "onChange">;
+  status: LiveStatusLog;
+  videos: LiveVideos;
+  recordings: BroadcastRecordings;
+  packages: BroadcastPackages;
+  runs: RunMaker;
+  /** Of a recording that is ready: puts it into one file, in its own time. Resolves once it is certain to be done. */
+  assemble(video: string): Promise<void>;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  /** settings.live.reconnect_seconds */
+  reconnectSeconds: number;
+  /** No other process conducts broadcasts of this database: what is there at start was left behind. Default false. */
+  alone?: boolean;
+}
+
+/** Of `record/`. */
+export interface BroadcastRecordings {
+  open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<OpenRecording>;
+  recover(video: string): Promise<void>;
+  finish(video: string): Promise<{ segments: number; duration: number; size: number; width: number; height: number }>;
+}
+
+export interface OpenRecording {
+  readonly timeline: LiveTimeline;
+  run(run: LiveRun): RunSink;
+  keep(cut: BroadcastCut): void;
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Of `package/`. */
+export interface BroadcastPackages {
+  open(video: string, options: { timeline: LiveTimeline; onSegment: (cut: BroadcastCut) => void }): OpenPackage;
+}
+
+export interface OpenPackage {
+  run(run: LiveRun): RunSink;
+  /** The broadcast is over. */
+  end(): void;
+  /** It may go on in another process. */
+  stop(): void;
+}
+
+export interface BroadcastCut {
+  run: string;
+  segment: LiveSegment;
+  bytes: Readonly<Record<string, readonly Buffer[]>>;
+}

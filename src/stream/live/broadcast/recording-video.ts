@@ -1,0 +1,21 @@
+import type { LiveVideos } from "../../videos/port.ts";
+import type { LiveInput } from "../inputs/port.ts";
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const two = (number: number) => String(number).padStart(2, "0");
+
+/** `meta.name` of a recording: "Morning show 23 Sep 21 05:44 UTC". */
+export function recordingName(input: string | undefined, began: number): string {
+  const at = new Date(began);
+  const time = `${two(at.getUTCDate())} ${MONTHS[at.getUTCMonth()]!} ${two(at.getUTCFullYear() % 100)} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())} UTC`;
+  return input === undefined || input === "" ? time : `${input} ${time}`;
+}
+
+/** Makes the video of a broadcast that begins, as its input wants it. False: that of one which goes on has been deleted. */
+export async function isVideoThere(videos: Pick<LiveVideos, "begin" | "find">, { kind, video }: { kind: "begun" | "continued"; video: string }, input: LiveInput, began: number): Promise<boolean> {
+  if (video === "") return true;
+  if (kind === "continued") return (await videos.find(video))?.state === "live-inprogress";
+  const { requireSignedURLs, allowedOrigins } = input.recording;
+  await videos.begin(input.account, video, { liveInput: input.uid, creator: input.defaultCreator, meta: { name: recordingName(input.meta["name"], began) }, requireSignedURLs, allowedOrigins });
+  return true;
+}

@@ -1,0 +1,10 @@
+// A process of its own that a test kills: node victim.testing.ts FOLDER. Prints a line for every fragment of pictures that it has handed over.
+import { join } from "node:path";
+import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
+import { openBroadcasts } from "./real.testing.ts";
+
+const folder = process.argv[2]!;
+const { come, broadcasts } = await openBroadcasts({ folder: join(folder), clock: systemClock, ids: randomIds, log: silentLog });
+broadcasts.start();
+const session = come();
+session.onMade(({ time, duration }) => void process.stdout.write(`${time + duration}\n`));

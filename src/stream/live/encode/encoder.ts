@@ -1,0 +1,150 @@
+import { messageOf } from "../../../kernel/index.ts";
+import { aacEntry, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
+import { createAdtsReader } from "../../encode/adts.ts";
+import { createPieceReader } from "../../encode/top-boxes.ts";
+import type { MediaTools } from "../../media/port.ts";
+import { MediaRunError } from "../../media/run-error.ts";
+import type { LiveFragment } from "../fragments.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import { encoderArgs } from "./encoder-args.ts";
+import { createEncoderInput } from "./encoder-input.ts";
+import { createKeyTimes } from "./key-times.ts";
+import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture-fragments.ts";
+import { AUDIO, AUDIO_RATE, type Plan } from "./plan.ts";
+import { createSoundFragments } from "./sound-fragments.ts";
+
+export interface EncoderParts {
+  tools: Pick<MediaTools, "live">;
+  plan: Plan;
+  tracks: LiveTracks;
+  partMs: number;
+  /** Microseconds that the first picture is shown later than decoded, as its key frames are: so those of all renditions have the same times. */
+  delay: number;
+  onInit(rendition: string, bytes: Buffer): void;
+  onFragment(fragment: LiveFragment): void;
+  /** It has ended before it was asked to: nothing more comes. "slow": it did not keep up. */
+  onLost(why: "slow" | "failed", message: string): void;
+  /** Milliseconds. */
+  now(): number;
+}
+
+/** One child that makes what is not offered as it comes. Never waits, never throws. */
+export interface Encoder {
+  packet(packet: MediaPacket): void;
+  /** Hands over what is left; at the latest after `END_MS` it is killed. Undefined: it has ended already. */
+  end(): Promise<void> | undefined;
+}
+
+const END_MS = 1000;
+/** Octets that may wait for it. */
+const MOST_WAITING = 32 * 1024 * 1024;
+/** Longer than the hub waits for a publisher who says nothing. */
+const IDLE_MS = 90_000;
+/** It is too slow when it was this far behind for so long: a burst of the network or of the machine passes. */
+const BEHIND_MICROSECONDS = 4_000_000;
+const PATIENCE_MS = 6000;
+const AAC_FRAME = 1024;
+/** AAC-LC, 48 kHz, stereo: what every frame's ADTS header would say. */
+const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
+
+export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFragment, onLost, now }: EncoderParts): Encoder {
+  const { rungs, audio } = plan.encode;
+  const input = createEncoderInput({ ...(rungs.length > 0 && tracks.video && { video: tracks.video }), ...(audio && tracks.audio && { audio: tracks.audio }) }, delay);
+  const keys = createKeyTimes();
+  /** Microseconds of what came out last, by output. */
+  const progress: number[] = Array.from({ length: rungs.length + (audio ? 1 : 0) }, () => 0);
+  const given = { video: 0, audio: 0 };
+  let behindSince: number | undefined;
+  let over = false;
+
+  const outputs = rungs.map(({ name }, i) => {
+    const pieces = createPieceReader();
+    const isKey = plan.keyFrames === "source" ? keys.reader() : (_: number, key: boolean) => key;
+    const fragments = createPictureFragments({ rendition: name, partMs, onFragment });
+    return {
+      async take(chunk: Buffer) {
+        for (const { kind, bytes } of pieces.push(chunk)) {
+          // Written anew, so that nothing but the description of its samples is in it.
+          if (kind === "init") onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: PICTURE_TICKS }));
+          else {
+            for (const fragment of await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length)) {
+              let at = fragment.dataStart;
+              let { time } = fragment;
+              for (const [n, size] of fragment.sizes.entries()) {
+                fragments.add({ time, shift: ticksOf(delay), key: isKey(time, fragment.syncs[n] === 1), data: bytes.subarray(at, at + size) });
+                progress[i] = (time * 1_000_000) / PICTURE_TICKS;
+                at += size;
+                time += fragment.durations[n]!;
+              }
+            }
+          }
+        }
+      },
+      end: fragments.end,
+    };
+  });
+
+  function soundOutput() {
+    onInit(AUDIO, writeInit({ id: TRACK, handler: "soun", timescale: AUDIO_RATE, width: 0, height: 0, description: aacEntry(AUDIO_CONFIG).entry }));
+    const adts = createAdtsReader();
+    const fragments = createSoundFragments({ rendition: AUDIO, partMs, sampleRate: AUDIO_RATE, frame: AAC_FRAME, onFragment });
+    // The first frame primes decoders and is heard before zero.
+    let count = -1;
+    return {
+      take(chunk: Buffer) {
+        for (const data of adts.push(chunk)) {
+          const time = (count++ * AAC_FRAME * 1_000_000) / AUDIO_RATE;
+          if (time < 0) continue;
+          fragments.add(time, Buffer.from(data));
+          progress[rungs.length] = time;
+        }
+      },
+      end: fragments.end,
+    };
+  }
+  const all = [...outputs, ...(audio ? [soundOutput()] : [])];
+
+  const child = tools.live({
+    args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
+    outputs: all.map(({ take }) => take), urgency: "urgent", inputBytes: MOST_WAITING, idleMs: IDLE_MS,
+    // More of them would keep pictures back.
+    threads: 1,
+  });
+  child.stdin.write(input.header());
+  const done = child.done.then(() => lost("failed", "the encoder ended by itself"), (err: unknown) => lost(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)));
+
+  function lost(why: "slow" | "failed", message: string) {
+    if (over) return;
+    over = true;
+    onLost(why, message);
+  }
+
+  async function finish() {
+    over = true;
+    child.stdin.end();
+    const timer = setTimeout(() => child.kill(), END_MS);
+    await done;
+    clearTimeout(timer);
+    for (const { end } of all) end();
+  }
+
+  function watchPace() {
+    const behind = Math.max(...progress.map((time, i) => (i < rungs.length ? given.video : given.audio) - time));
+    if (behind < BEHIND_MICROSECONDS) behindSince = undefined;
+    else if (now() - (behindSince ??= now()) > PATIENCE_MS) {
+      lost("slow", "the encoder did not keep up");
+      child.kill();
+    }
+  }
+
+  return {
+    packet(packet) {
+      if (over || (packet.kind === "video" ? rungs.length === 0 : !audio)) return;
+      if (packet.kind === "video" && packet.key) keys.source(ticksOf(packet.pts - delay));
+      for (const bytes of input.packet(packet)) child.stdin.write(bytes);
+      given[packet.kind] = packet.dts;
+      watchPace();
+    },
+    end: () => (over ? undefined : finish()),
+  };
+}

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { readFragments, type Fragment } from "../../../protocol/mp4/index.ts";
+import type { LiveFragment } from "../fragments.ts";
+import { createPictureFragments, PICTURE_TICKS, ticksOf } from "./picture-fragments.ts";
+import { createSoundFragments } from "./sound-fragments.ts";
+
+const read = async ({ bytes }: LiveFragment): Promise<Fragment> => {
+  const [fragment] = await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);
+  return fragment!;
+};
+
+function pictures(partMs = 333) {
+  const fragments: LiveFragment[] = [];
+  return { fragments, made: createPictureFragments({ rendition: "source", partMs, onFragment: (fragment) => fragments.push(fragment) }) };
+}
+
+test("a fragment of pictures leaves when the next one would be too much for it, and before a key frame", async () => {
+  const { fragments, made } = pictures();
+  for (let i = 0; i < 20; i++) made.add({ time: i * 3600, shift: 0, key: i === 0 || i === 12, data: Buffer.from([i]) });
+  // Eight pictures of 40 ms fit into 333 ms; four are left before the key frame; the rest waits for its end.
+  assert.deepEqual(fragments.map(({ time, duration, key }) => [time, duration, key]), [[0, 0.32, true], [0.32, 0.16, false]]);
+  made.add({ time: 20 * 3600, shift: 0, key: false, data: Buffer.from([20]) });
+  made.end();
+  made.end();
+  assert.deepEqual(fragments.map(({ time, duration, key }) => [time, duration, key]).slice(2), [[0.48, 0.32, true], [0.8, 0.04, false]]);
+  const second = await read(fragments[1]!);
+  assert.deepEqual([second.time, [...second.durations], [...second.syncs]], [8 * 3600, [3600, 3600, 3600, 3600], [0, 0, 0, 0]]);
+  assert.deepEqual([...fragments[1]!.bytes.subarray(second.dataStart)], [8, 9, 10, 11]);
+});
+
+test("of any pictures: nothing is lost, fragments follow each other, and each picture is shown when its packet says", async () => {
+  const step = fc.record({ gap: fc.integer({ min: 0, max: 400 }), delay: fc.integer({ min: 0, max: 200 }), key: fc.boolean(), size: fc.integer({ min: 0, max: 9 }) });
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 80 }), fc.integer({ min: 100, max: 1000 }), async (steps, partMs) => {
+    const { fragments, made } = pictures(partMs);
+    const shown: number[] = [];
+    let ms = 0;
+    for (const { gap, delay, key, size } of steps) {
+      ms += gap;
+      made.add({ time: ticksOf(ms * 1000), shift: ticksOf(delay * 1000), key, data: Buffer.alloc(size) });
+      shown.push(ticksOf((ms + delay) * 1000));
+    }
+    made.end();
+    const seen: number[] = [];
+    let end: number | undefined;
+    for (const fragment of fragments) {
+      const { time, durations, shifts, syncs } = await read(fragment);
+      if (end !== undefined) assert.equal(time, end);
+      assert.equal(fragment.time, time / PICTURE_TICKS);
+      end = time;
+      for (const [i, duration] of durations.entries()) {
+        seen.push(end + shifts[i]!);
+        end += duration;
+      }
+      assert.ok(syncs.every((sync, i) => i === 0 || sync === 0));
+      assert.equal(fragment.key, syncs[0] === 1);
+      assert.equal(Math.round((fragment.time + fragment.duration) * PICTURE_TICKS), end);
+      if (durations.length > 1) assert.ok(end - durations.at(-1)! - time <= (partMs * PICTURE_TICKS) / 1000);
+    }
+    assert.deepEqual(seen, shown);
+  }), { numRuns: 50 });
+});
+
+function sounds({ sampleRate = 48_000, partMs = 333 } = {}) {
+  const fragments: LiveFragment[] = [];
+  return { fragments, made: createSoundFragments({ rendition: "audio", partMs, sampleRate, frame: 1024, onFragment: (fragment) => fragments.push(fragment) }) };
+}
+
+/** Begin and end of each fragment in samples. */
+const spans = (fragments: readonly LiveFragment[], rate = 48_000) => fragments.map(({ time, duration }) => [Math.round(time * rate), Math.round((time + duration) * rate)]);
+
+test("sound whose packets have times in milliseconds is counted in samples: each fragment begins where the one before it ended", () => {
+  const { fragments, made } = sounds({ sampleRate: 44_100 });
+  for (let i = 0; i < 5000; i++) made.add(Math.round((i * 1024 * 1000) / 44_100) * 1000, Buffer.alloc(4));
+  made.end();
+  let at = 0;
+  for (const [from, to] of spans(fragments, 44_100)) {
+    assert.equal(from, at);
+    assert.equal((to! - from!) % 1024, 0);
+    at = to!;
+  }
+  assert.equal(at, 5000 * 1024);
+  // 14 frames of 23 ms in 333 ms.
+  assert.ok(spans(fragments, 44_100).slice(0, -1).every(([from = 0, to = 0]) => to - from === 14 * 1024));
+});
+
+test("a fragment of sound leaves with the frame that fills it", () => {
+  const { fragments, made } = sounds();
+  for (let i = 0; i < 15; i++) {
+    assert.equal(fragments.length, 0);
+    made.add((i * 1024 * 1_000_000) / 48_000, Buffer.alloc(4));
+  }
+  assert.deepEqual(spans(fragments), [[0, 15 * 1024]]);
+});
+
+for (const ppm of [-300, 300]) {
+  test(`a clock that is off by ${ppm} millionths is followed for hours, without a gap`, () => {
+    const { fragments, made } = sounds();
+    const frames = 3 * 3600 * (48_000 / 1024);
+    let worst = 0;
+    let end = 0;
+    for (let i = 0; i < frames; i++) {
+      const us = ((i * 1024 * 1_000_000) / 48_000) * (1 + ppm / 1_000_000);
+      made.add(Math.round(us / 1000) * 1000 + (i % 3) * 2000, Buffer.alloc(0));
+      const last = fragments.at(-1);
+      if (last === undefined) continue;
+      assert.ok(Math.abs(last.time - end) < 1e-6, `${last.time} after ${end}`);
+      end = last.time + last.duration;
+      fragments.length = 0;
+      worst = Math.max(worst, Math.abs(end - (us / 1_000_000 + 1024 / 48_000)));
+    }
+    // Twice the nearness, and half of the jitter that the packets have.
+    assert.ok(worst < 0.008, `${worst} s`);
+  });
+}
+
+test("after a step of the clock the sound gets to where it belongs, and not beyond", () => {
+  const { fragments, made } = sounds();
+  const off: number[] = [];
+  for (let i = 0; i < 3000; i++) {
+    const us = (i * 1024 * 1_000_000) / 48_000 + (i < 500 ? 0 : 60_000);
+    made.add(us, Buffer.alloc(0));
+    if (fragments.length === 0) continue;
+    off.push(fragments[0]!.time + fragments[0]!.duration - us / 1_000_000 - 1024 / 48_000);
+    fragments.length = 0;
+  }
+  assert.ok(Math.min(...off) < -0.05);
+  assert.ok(off.slice(-100).every((seconds) => Math.abs(seconds) < 0.0025), String(off.at(-1)));
+  assert.ok(Math.max(...off) < 0.0025, String(Math.max(...off)));
+});
+
+test("a gap is a gap, and what comes twice is left out", () => {
+  const { fragments, made } = sounds();
+  const frame = (i: number) => (i * 1024 * 1_000_000) / 48_000;
+  for (let i = 0; i < 10; i++) made.add(frame(i), Buffer.alloc(1));
+  for (let i = 0; i < 10; i++) made.add(frame(i) + 3_000_000, Buffer.alloc(1));
+  // The publisher's clock stood still for a second: these are of a moment that has its sound.
+  for (let i = 0; i < 10; i++) made.add(frame(1) + 3_000_000, Buffer.alloc(1));
+  made.end();
+  assert.deepEqual(spans(fragments), [[0, 10 * 1024], [144_000, 144_000 + 10 * 1024]]);
+});
+
+test("sound is cut where the picture is, whichever is first", () => {
+  const { fragments, made } = sounds();
+  const frame = (i: number) => (i * 1024 * 1_000_000) / 48_000;
+  for (let i = 0; i < 5; i++) made.add(frame(i), Buffer.alloc(1));
+  made.cutAt(frame(8) + 3000);
+  for (let i = 5; i < 20; i++) made.add(frame(i), Buffer.alloc(1));
+  // Behind what has come already: only what is not gone yet can be cut.
+  made.cutAt(frame(4));
+  made.cutAt(frame(20) - 2000);
+  made.add(frame(20), Buffer.alloc(1));
+  made.end();
+  assert.deepEqual(spans(fragments), [[0, 8 * 1024], [8 * 1024, 20 * 1024], [20 * 1024, 21 * 1024]]);
+});

@@ -1,0 +1,153 @@
+import { type Clock, type Log, randomIds } from "../../../kernel/index.ts";
+import type { Settings } from "../../../kernel/settings.ts";
+import type { MediaTools } from "../../media/port.ts";
+import type { LiveRun, RunMaker, RunMaking, RunSink } from "../fragments.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import type { LiveSession } from "../session.ts";
+import type { Admission, Admitted } from "./admission.ts";
+import { type Plan, planRun, wishesOf } from "./plan.ts";
+import { createRun, type Run } from "./run.ts";
+import { createWaitingLine } from "./waiting-line.ts";
+
+export interface RunMakerParts {
+  tools: Pick<MediaTools, "live">;
+  settings: Pick<Settings["live"], "ladder" | "part_ms">;
+  /** One for all broadcasts of this process. */
+  admission: Admission;
+  clock: Clock;
+  log: Log;
+  /** For the health of the session: what is not made, and why. Replaces what was told before. */
+  note?(session: string, notes: readonly string[]): void;
+}
+
+/** Encoders of one session that may die in ten minutes; then it goes on without. */
+const MOST_LOST = 3;
+const LOST_MS = 600_000;
+/** A session of which nothing can be offered may have a place later. */
+const AGAIN_MS = 10_000;
+
+export function createRunMaker(parts: RunMakerParts): RunMaker {
+  return { make: (session, begin) => makeRuns(parts, session, begin) };
+}
+
+function makeRuns({ tools, settings, admission, clock, log: serverLog, note }: RunMakerParts, session: LiveSession, begin: (run: LiveRun) => RunSink): RunMaking {
+  const log = serverLog.child({ input: session.input.uid, session: session.id });
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  const line = createWaitingLine();
+  /** What comes, as the hub has it. */
+  let coming: { tracks: LiveTracks; started: number } | undefined;
+  /** Id of the run that the next key frame begins. */
+  let next: string | undefined;
+  let now: { run: Run; zero: number } | undefined;
+  let admitted: Admitted | undefined;
+  let over = false;
+  let leave = () => {};
+  let againAt = Infinity;
+  /** An encoder is gone: the next key frame begins a run with another one, or without. */
+  let renew = false;
+  let lostAt: number[] = [];
+  let mostRungs = Infinity;
+  let small = false;
+
+  function endRun() {
+    const ended = now?.run.end();
+    now = undefined;
+    if (ended !== undefined) line.hold(ended);
+  }
+
+  function onTracks(tracks: LiveTracks, run: { id: string; started: number }) {
+    coming = { tracks, started: run.started };
+    next = run.id;
+    renew = false;
+    endRun();
+  }
+
+  function onPacket(packet: MediaPacket) {
+    if (packet.key && (packet.kind === "video" || coming?.tracks.video === undefined)) {
+      const again = now === undefined && clock.now() >= againAt;
+      if (next === undefined && (renew || again)) {
+        next = randomIds.hex();
+        endRun();
+        if (line.held()) return line.push(() => onPacket(packet), packet.data.length);
+      }
+      if (next !== undefined) beginRun(next, packet);
+    }
+    if (now === undefined || packet.dts < now.zero) return;
+    now.run.packet(moved(packet, now.zero));
+  }
+
+  function planOf(tracks: LiveTracks): Plan | undefined {
+    const lostTooOften = lostAt.filter((at) => at > clock.now() - LOST_MS).length > MOST_LOST;
+    const most = lostTooOften ? 0 : mostRungs;
+    const { wanted, needed } = wishesOf(tracks, settings.ladder);
+    admitted?.release();
+    admitted = admission.admit(Math.min(wanted, most), Math.min(needed, most));
+    const { places } = admitted;
+    const why = lostTooOften ? "the encoder failed again and again" : places === most ? "the encoder did not keep up" : `all encoders (live.encoders: ${admission.limit}) are in use`;
+    const plan = planRun(tracks, settings.ladder, { places, why, small: small || admitted.crowded, sound: !lostTooOften });
+    const notes = plan?.notes ?? [`The broadcast has to be encoded before it can be played, and is not: ${why}.`];
+    note?.(session.id, notes);
+    log.info({ renditions: plan?.renditions.map(({ name }) => name) ?? [], notes }, plan === undefined ? "a broadcast cannot be offered" : "a run of a broadcast begins");
+    return plan;
+  }
+
+  function sinkOf(run: LiveRun): RunSink | undefined {
+    try {
+      return begin(run);
+    } catch (err) {
+      log.error({ err }, "a run of a broadcast could not be taken");
+      return undefined;
+    }
+  }
+
+  function beginRun(id: string, packet: MediaPacket) {
+    const { tracks, started } = coming!;
+    const zero = packet.dts;
+    const plan = planOf(tracks);
+    next = undefined;
+    renew = false;
+    const sink = plan && sinkOf({ id, started: started + Math.round(zero / 1000), renditions: plan.renditions, keyFrames: plan.keyFrames });
+    againAt = sink === undefined ? clock.now() + AGAIN_MS : Infinity;
+    if (plan === undefined || sink === undefined) return;
+    const made: Run = createRun({
+      tools, log, now: clock.now, plan, tracks, sink, partMs: settings.part_ms, first: packet,
+      onLost: (reason, message) => {
+        if (now?.run === made) lost(reason, message, plan);
+      },
+    });
+    now = { run: made, zero };
+  }
+
+  function lost(why: "slow" | "failed", message: string, { keyFrames, encode: { rungs } }: Plan) {
+    if (why === "failed") lostAt = [...lostAt.slice(-MOST_LOST), clock.now()];
+    // Slower than the pictures come: with one rendition less it may do, or with smaller pictures where there is one only.
+    else if (rungs.length === 1 && keyFrames === "encoder" && !small) small = true;
+    else mostRungs = Math.max(0, rungs.length - 1);
+    renew = true;
+    session.wantKeyFrame();
+    log.warn({ why, message }, "the encoder of a broadcast is gone; the next key frame begins another run");
+  }
+
+  function finish() {
+    if (over) return;
+    over = true;
+    leave();
+    line.push(() => {
+      endRun();
+      line.push(() => {
+        admitted?.release();
+        resolve();
+      });
+    });
+  }
+
+  leave = session.subscribe({
+    tracks: (tracks, run) => line.push(() => onTracks(tracks, run)),
+    packet: (packet) => line.push(() => onPacket(packet), packet.data.length),
+    end: finish,
+  });
+  if (over) leave();
+  return { end: finish, done };
+}
+
+const moved = (packet: MediaPacket, zero: number): MediaPacket => (zero === 0 ? packet : { ...packet, dts: packet.dts - zero, pts: packet.pts - zero });

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LiveTracks } from "../packets.ts";
+import { createAdmission } from "./admission.ts";
+import { createKeyTimes } from "./key-times.ts";
+import { planRun, wishesOf } from "./plan.ts";
+import { createWaitingLine } from "./waiting-line.ts";
+
+const avc = (profile: number) => Buffer.from([1, profile, 0, 31, 0xff, 0xe1, 0, 0]);
+const video = (width: number, height: number, more: Partial<NonNullable<LiveTracks["video"]>> = {}) => ({ codec: "h264" as const, config: avc(100), width, height, ...more });
+const aac = { codec: "aac" as const, config: Buffer.from("1190", "hex"), sampleRate: 48_000, channels: 2 };
+const opus = { codec: "opus" as const, config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 };
+const LADDER: ["720p", "360p"] = ["720p", "360p"];
+
+const planned = (tracks: LiveTracks, { places = 9, small = false, sound = true } = {}) => {
+  const plan = planRun(tracks, LADDER, { places, small, sound, why: "so it is" });
+  return plan && { names: plan.renditions.map(({ name, width, height, codecs }) => [name, width === undefined ? "" : `${width}x${height}`, codecs].join(" ").replace("  ", " ")), rungs: plan.encode.rungs.length, sound: plan.encode.audio, keyFrames: plan.keyFrames, notes: plan.notes };
+};
+
+test("the source as it comes, and smaller ones as far as there are places, the smallest first", () => {
+  assert.deepEqual(planned({ video: video(1920, 1080), audio: aac }), {
+    names: ["source 1920x1080 avc1.64001f", "720p 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"], rungs: 2, sound: false, keyFrames: "source", notes: [],
+  });
+  assert.deepEqual(planned({ video: video(1080, 1920), audio: aac }, { places: 1 }), {
+    names: ["source 1080x1920 avc1.64001f", "360p 360x640 avc1.64001f", "audio mp4a.40.2"], rungs: 1, sound: false, keyFrames: "source", notes: ["720p is not made: so it is."],
+  });
+  assert.deepEqual(planned({ video: video(1920, 1080) }, { places: 0 })!.notes, ["360p and 720p are not made: so it is."]);
+  assert.deepEqual(planned({ video: video(640, 360), audio: aac })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
+  assert.deepEqual(planned({ video: video(0, 0) })!.names, ["source avc1.64001f"]);
+});
+
+test("what players cannot do with is encoded: VP8, H.264 of ten bits, Opus; without a place there is nothing", () => {
+  const vp8 = { video: video(1280, 720, { codec: "vp8", config: Buffer.alloc(0) }), audio: opus };
+  assert.deepEqual(planned(vp8), { names: ["source 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"], rungs: 2, sound: true, keyFrames: "encoder", notes: [] });
+  assert.deepEqual(planned(vp8, { places: 1, small: true })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
+  assert.equal(planned(vp8, { places: 0 }), undefined);
+  assert.deepEqual(wishesOf(vp8, LADDER), { wanted: 2, needed: 1 });
+  assert.equal(planned({ video: video(1280, 720, { config: avc(110) }) })!.keyFrames, "encoder");
+  assert.deepEqual(planned({ video: video(320, 180), audio: opus }), { names: ["source 320x180 avc1.64001f", "audio mp4a.40.2"], rungs: 0, sound: true, keyFrames: "source", notes: [] });
+  assert.deepEqual(planned({ video: video(320, 180), audio: opus }, { sound: false }), { names: ["source 320x180 avc1.64001f"], rungs: 0, sound: false, keyFrames: "source", notes: ["There is no sound: so it is."] });
+  assert.equal(planned({ audio: opus }, { sound: false }), undefined);
+  assert.deepEqual(planned({ audio: aac })!.names, ["audio mp4a.40.2"]);
+  // Six channels, and frames of 960 samples.
+  for (const config of ["11b0", "1194"]) assert.equal(planned({ audio: { ...aac, config: Buffer.from(config, "hex") } })!.sound, true);
+});
+
+test("places are given as long as there are some, those that are needed beyond them too, up to twice as many; and come back", () => {
+  const admission = createAdmission({ encoders: 2 });
+  const first = admission.admit(1);
+  const second = admission.admit(2);
+  assert.deepEqual([first.places, second.places, second.crowded], [1, 1, false]);
+  assert.equal(admission.admit(2).places, 0);
+  const needed = admission.admit(3, 1);
+  assert.deepEqual([needed.places, needed.crowded], [1, true]);
+  assert.equal(admission.admit(1, 1).places, 1);
+  assert.equal(admission.admit(1, 1).places, 0);
+  assert.equal(admission.inUse(), 4);
+  first.release();
+  first.release();
+  needed.release();
+  assert.equal(admission.inUse(), 2);
+});
+
+test("key frames of renditions are those of the source, and no others", () => {
+  const keys = createKeyTimes();
+  keys.source(0);
+  const isKey = keys.reader();
+  keys.source(180_000);
+  assert.equal(isKey(0, true), true);
+  assert.equal(isKey(3600, true), false);
+  assert.equal(isKey(7200, false), false);
+  assert.equal(isKey(179_999, true), true);
+  keys.source(360_000);
+  assert.throws(() => isKey(360_000, false), /no key frame/);
+  const late = keys.reader();
+  assert.throws(() => late(10_000, true), /no key frame/);
+});
+
+test("a line waits for what holds it, keeps the order, and does not keep more than it may", async () => {
+  const done: number[] = [];
+  const line = createWaitingLine(10);
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  line.push(() => done.push(0));
+  line.hold(first.promise);
+  line.push(() => {
+    done.push(1);
+    line.hold(second.promise);
+    line.push(() => done.push(2), 1);
+  }, 1);
+  line.push(() => done.push(3), 9);
+  line.push(() => done.push(99), 1);
+  line.push(() => done.push(4));
+  assert.deepEqual(done, [0]);
+  first.resolve();
+  await first.promise;
+  await Promise.resolve();
+  assert.deepEqual(done, [0, 1]);
+  assert.equal(line.held(), true);
+  second.resolve();
+  await second.promise;
+  await Promise.resolve();
+  assert.deepEqual(done, [0, 1, 2, 3, 4]);
+  assert.equal(line.held(), false);
+});

@@ -1,0 +1,121 @@
+import type { Settings } from "../../../kernel/settings.ts";
+import { capOf } from "../../probe/ladder.ts";
+import type { LiveRendition } from "../fragments.ts";
+import type { LiveTracks, LiveVideoTrack } from "../packets.ts";
+import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offer.ts";
+
+/** One rendition of video that the encoder makes. */
+export interface Rung {
+  name: string;
+  /** Even. Absent: those of the source, which nothing told. */
+  width?: number;
+  height?: number;
+  /** Cap, bits per second. */
+  bitrate: number;
+  /** H.264, in tenths. */
+  level: number;
+}
+
+/** What is made of a run. */
+export interface Plan {
+  renditions: LiveRendition[];
+  keyFrames: "source" | "encoder";
+  /** As they come. */
+  video?: VideoOffer;
+  audio?: AudioOffer;
+  /** By one child, if there is anything in it. */
+  encode: { rungs: Rung[]; audio: boolean };
+  /** What is not made, and why: in sentences. */
+  notes: string[];
+}
+
+export const SOURCE = "source";
+export const AUDIO = "audio";
+/** Of encoded sound: AAC-LC, stereo. */
+export const AUDIO_RATE = 48_000;
+export const AUDIO_BITRATE = 128_000;
+/** Short side of what is made beyond the limit, and of what has no size. */
+const SMALL = 360;
+const LARGEST = 1080;
+/** Peaks over the average, as publishers of constant rates have them. */
+const PEAK = 1.25;
+/** H.264 table A-1 at 60 frames a second: level, macroblocks of a picture and a second. */
+const LEVELS = [[31, 3600, 108_000], [32, 5120, 216_000], [42, 8704, 522_240], [51, 36_864, 983_040]] as const;
+
+/** How many rungs there could be, and how many there have to be for it to be seen at all. */
+export function wishesOf(tracks: LiveTracks, ladder: Settings["live"]["ladder"]): { wanted: number; needed: number } {
+  if (tracks.video === undefined) return { wanted: 0, needed: 0 };
+  const needed = videoOffer(tracks.video) === undefined ? 1 : 0;
+  return { wanted: needed + below(tracks.video, ladder).length, needed };
+}
+
+export interface Allowed {
+  /** Rungs that may be encoded. */
+  places: number;
+  /** What has to be encoded is to cost little. */
+  small: boolean;
+  /** Whether sound may be encoded; it takes no place. */
+  sound: boolean;
+  /** Why there is not more: the end of a sentence. */
+  why: string;
+}
+
+/** Undefined: nothing can be offered. */
+export function planRun(tracks: LiveTracks, ladder: Settings["live"]["ladder"], { places, small, sound: soundAllowed, why }: Allowed): Plan | undefined {
+  const video = tracks.video && videoOffer(tracks.video);
+  const audio = tracks.audio && audioOffer(tracks.audio);
+  const anew = tracks.video !== undefined && video === undefined;
+  const soundAnew = tracks.audio !== undefined && audio === undefined;
+  const mute = soundAnew && !soundAllowed;
+  if ((anew && places === 0) || (mute && tracks.video === undefined)) return undefined;
+  const full = anew ? [rung(SOURCE, tracks.video!, small ? SMALL : LARGEST)] : [];
+  const smaller = tracks.video === undefined ? [] : below(tracks.video, ladder);
+  const made = smaller.slice(0, Math.max(0, places - full.length));
+  const left = smaller.slice(made.length);
+  const rungs = [...full, ...made.map((short) => rung(`${short}p`, tracks.video!, short)).toReversed()];
+  const heard = audio ? [sound(audio.codecs, audio.channels)] : soundAnew && !mute ? [sound("mp4a.40.2", 2)] : [];
+  const renditions = [...(video ? [offered(video)] : []), ...rungs.map(encoded), ...heard];
+  return {
+    renditions, keyFrames: anew ? "encoder" : "source", encode: { rungs, audio: soundAnew && !mute },
+    notes: [
+      ...(left.length === 0 ? [] : [`${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not made: ${why}.`]),
+      ...(mute ? [`There is no sound: ${why}.`] : []),
+    ],
+    ...(video && { video }), ...(audio && { audio }),
+  };
+}
+
+/** Short sides of the renditions below a source, the smallest first. */
+function below({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
+  const own = Math.min(width, height);
+  return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))].filter((short) => short < own).toSorted((a, b) => a - b);
+}
+
+const even = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
+
+function rung(name: string, { width, height }: LiveVideoTrack, most: number): Rung {
+  const own = Math.min(width, height);
+  if (own === 0) return { name, bitrate: capOf(LARGEST), level: LEVELS.at(-1)![0] };
+  const scale = Math.min(1, most / own);
+  const size = { width: even(width * scale), height: even(height * scale) };
+  return { name, ...size, bitrate: capOf(Math.min(size.width, size.height)), level: levelOf(size) };
+}
+
+function levelOf({ width, height }: { width: number; height: number }): number {
+  const size = Math.ceil(width / 16) * Math.ceil(height / 16);
+  return (LEVELS.find(([, picture, second]) => size <= picture && size * 60 <= second) ?? LEVELS.at(-1)!)[0];
+}
+
+const hasSize = ({ width, height }: { width?: number; height?: number }) => (width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height });
+
+/** What a publisher sends nobody knows before it comes: what its size is worth. */
+function offered(offer: VideoOffer): LiveRendition {
+  const average = capOf(Math.min(offer.width, offer.height) || LARGEST);
+  return { name: SOURCE, kind: "video", codecs: offer.codecs, peakBandwidth: Math.round(average * PEAK), averageBandwidth: average, ...hasSize(offer) };
+}
+
+function encoded({ name, bitrate, level, ...size }: Rung): LiveRendition {
+  return { name, kind: "video", codecs: `avc1.6400${level.toString(16)}`, peakBandwidth: Math.round(bitrate * PEAK), averageBandwidth: bitrate, ...hasSize(size) };
+}
+
+const sound = (codecs: string, channels: number): LiveRendition => ({ name: AUDIO, kind: "audio", codecs, channels, peakBandwidth: Math.round(AUDIO_BITRATE * PEAK), averageBandwidth: AUDIO_BITRATE });

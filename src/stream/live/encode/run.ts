@@ -1,0 +1,85 @@
+import type { Log } from "../../../kernel/index.ts";
+import { writeInit } from "../../../protocol/mp4/index.ts";
+import type { MediaTools } from "../../media/port.ts";
+import type { LiveFragment, RunSink } from "../fragments.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import { createEncoder, type Encoder } from "./encoder.ts";
+import { createPictureFragments, PICTURE_TICKS, ticksOf, TRACK } from "./picture-fragments.ts";
+import { AUDIO, type Plan, SOURCE } from "./plan.ts";
+import { createSoundFragments } from "./sound-fragments.ts";
+
+export interface RunParts {
+  tools: Pick<MediaTools, "live">;
+  log: Log;
+  /** Milliseconds. */
+  now(): number;
+  plan: Plan;
+  tracks: LiveTracks;
+  partMs: number;
+  /** A key frame where there is video. */
+  first: MediaPacket;
+  sink: RunSink;
+  onLost(why: "slow" | "failed", message: string): void;
+}
+
+/** A run on its way: packets in, pieces out to the sink. Times of packets from zero on. */
+export interface Run {
+  packet(packet: MediaPacket): void;
+  /** Hands over what is left, then ends the sink. Undefined where that has been done at once. */
+  end(): Promise<void> | undefined;
+}
+
+export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: given, onLost }: RunParts): Run {
+  const sink = guarded(given, log);
+  const delay = first.kind === "video" ? first.pts - first.dts : 0;
+  let ended = false;
+  // What an encoder that was killed has still on its way comes too late.
+  const onFragment = (fragment: LiveFragment) => void (ended || sink.fragment(fragment));
+  const over = () => {
+    ended = true;
+    sink.end();
+  };
+  const { video, audio, encode } = plan;
+  const pictures = video && createPictureFragments({ rendition: SOURCE, partMs, onFragment });
+  const sounds = audio && createSoundFragments({ rendition: AUDIO, partMs, sampleRate: audio.sampleRate, frame: audio.frame, onFragment });
+  if (video) sink.init(SOURCE, writeInit({ id: TRACK, handler: "vide", timescale: PICTURE_TICKS, width: video.width, height: video.height, description: video.entry }));
+  if (audio) sink.init(AUDIO, writeInit({ id: TRACK, handler: "soun", timescale: audio.sampleRate, width: 0, height: 0, description: audio.entry }));
+  const encoder: Encoder | undefined = encode.rungs.length > 0 || encode.audio
+    ? createEncoder({ tools, plan, tracks, partMs, delay, onInit: sink.init, onFragment, onLost, now })
+    : undefined;
+
+  return {
+    packet(packet) {
+      const { kind, dts, pts, key, data } = packet;
+      if (kind === "audio") sounds?.add(dts, data);
+      else {
+        const time = ticksOf(dts);
+        if (key) sounds?.cutAt(dts);
+        pictures?.add({ time, shift: ticksOf(pts) - time, key, data });
+      }
+      encoder?.packet(packet);
+    },
+    end(): Promise<void> | undefined {
+      pictures?.end();
+      sounds?.end();
+      const rest = encoder?.end();
+      return rest === undefined ? void over() : rest.catch((err: unknown) => log.error({ err }, "an encoder could not be ended")).then(over);
+    },
+  };
+}
+
+/** A sink that fails is a fault of ours, and is not to end a broadcast for those who play it another way. */
+function guarded(sink: RunSink, log: Log): RunSink {
+  const attempt = (what: () => void) => {
+    try {
+      what();
+    } catch (err) {
+      log.error({ err }, "a piece of a broadcast could not be taken");
+    }
+  };
+  return {
+    init: (rendition, bytes) => attempt(() => sink.init(rendition, bytes)),
+    fragment: (fragment) => attempt(() => sink.fragment(fragment)),
+    end: () => attempt(() => sink.end()),
+  };
+}

@@ -1,0 +1,20 @@
+/**
+ * NAL units with lengths of `size` octets, checked and with lengths of four; undefined where they do not fit into the data. Without a size nothing is
+ * looked at.
+ */
+export function withLongLengths(data: Buffer, size: number | undefined): Buffer | undefined {
+  if (size === undefined) return data;
+  const parts: Buffer[] = [];
+  for (let at = 0; at < data.length; ) {
+    if (at + size > data.length) return undefined;
+    const length = data.readUIntBE(at, size);
+    const from = at + size;
+    at = from + length;
+    if (at > data.length) return undefined;
+    if (size === 4) continue;
+    const head = Buffer.allocUnsafe(4);
+    head.writeUInt32BE(length);
+    parts.push(head, data.subarray(from, at));
+  }
+  return size === 4 ? data : Buffer.concat(parts);
+}

@@ -1,0 +1,68 @@
+import { frameHead, pictureHead, writeAudioConfig, writeVideoConfig } from "../../../protocol/flv/index.ts";
+import { type AmfObject, MESSAGE } from "../../../protocol/rtmp/index.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import type { LiveSubscriber } from "../session.ts";
+
+/** Makes messages of RTMP of a broadcast, for one player or one other server. */
+export interface FlvSenderOptions {
+  /** In order, with times in milliseconds that begin at zero and never decrease by track. `head` is what stands before `data`, which is not copied. */
+  send(message: { type: number; time: number; head: Buffer; data: Buffer }): void;
+  /** What the stream is; before the first message, and when that changes. */
+  metadata(about: AmfObject): void;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTracks): Buffer =>
+  kind === "audio" ? frameHead(audio!.codec) : pictureHead(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
+
+/** Between the last packet of a run and the first of the next one. */
+const STEP_MS = 40;
+
+export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
+  let current: LiveTracks = {};
+  /** What is added to the times of the run; undefined before its first packet. */
+  let offset: number | undefined;
+  let started = false;
+  let latest = 0;
+
+  function configure({ video, audio }: LiveTracks) {
+    if (video !== undefined && video.config.length > 0) send({ type: MESSAGE.video, time: latest, head: NOTHING, data: writeVideoConfig(video.codec, video.config) });
+    const config = audio && writeAudioConfig(audio.codec, audio.config);
+    if (config !== undefined) send({ type: MESSAGE.audio, time: latest, head: NOTHING, data: config });
+  }
+
+  return {
+    tracks(tracks) {
+      current = tracks;
+      if (started) latest += STEP_MS;
+      offset = undefined;
+      metadata(metadataOf(tracks));
+      configure(tracks);
+    },
+    packet(packet) {
+      if (current[packet.kind] === undefined) return;
+      const time = Math.round(packet.dts / 1000);
+      offset ??= latest - time;
+      started = true;
+      // Sound that was sent after a first picture that it belongs before.
+      const at = Math.max(0, time + offset);
+      latest = Math.max(latest, at);
+      send({ type: packet.kind === "video" ? MESSAGE.video : MESSAGE.audio, time: at >>> 0, head: headOf(packet, current), data: packet.data });
+    },
+  };
+}
+
+/** As FLV numbers them; those that have no number by their FourCC (Enhanced RTMP). */
+const VIDEO_ID = { h264: 7, hevc: fourCc("hvc1"), av1: fourCc("av01"), vp8: fourCc("vp08"), vp9: fourCc("vp09") };
+const AUDIO_ID = { aac: 10, mp3: 2, opus: fourCc("Opus") };
+
+function fourCc(name: string): number {
+  return Buffer.from(name, "latin1").readUInt32BE(0);
+}
+
+const metadataOf = ({ video, audio }: LiveTracks): AmfObject => ({
+  ...(video && { videocodecid: VIDEO_ID[video.codec], ...(video.width > 0 && { width: video.width, height: video.height }) }),
+  ...(audio && { audiocodecid: AUDIO_ID[audio.codec], audiosamplerate: audio.sampleRate, audiochannels: audio.channels, stereo: audio.channels > 1 }),
+  encoder: "Reelpost",
+});

@@ -1,0 +1,40 @@
+import { H264Error, readAvcConfig, readSps } from "../../../protocol/h264/index.ts";
+import type { LiveVideoTrack } from "../packets.ts";
+
+export interface VideoConfig {
+  /** As it was, but for lengths of four octets. */
+  config: Buffer;
+  /** Octets of the length before each NAL unit, as the publisher writes it; undefined where pictures have none. */
+  lengthSize: number | undefined;
+  /** 0 where it does not say. */
+  width: number;
+  height: number;
+}
+
+/** Where the size of lengths stands, in the last two bits (ISO 14496-15, 5.3.3.1 and 8.3.3.1). */
+const LENGTH_SIZE_AT = { h264: 4, hevc: 21 } as const;
+const SHORTEST = { h264: 7, hevc: 23, av1: 4 } as const;
+
+/** Undefined: it is broken. */
+export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): VideoConfig | undefined {
+  if (codec === "vp8" || codec === "vp9") return { config: given, lengthSize: undefined, width: 0, height: 0 };
+  if (given.length < SHORTEST[codec]) return undefined;
+  if (codec === "av1") return { config: given, lengthSize: undefined, width: 0, height: 0 };
+  const at = LENGTH_SIZE_AT[codec];
+  const lengthSize = (given[at]! & 3) + 1;
+  const config = Buffer.from(given);
+  config[at]! |= 3;
+  if (codec === "hevc") return { config, lengthSize, width: 0, height: 0 };
+  try {
+    const [sps] = readAvcConfig(given).sps;
+    return sps === undefined ? undefined : { config, lengthSize, ...sizeOf(sps) };
+  } catch (err) {
+    if (err instanceof H264Error) return undefined;
+    throw err;
+  }
+}
+
+function sizeOf(sps: Buffer): { width: number; height: number } {
+  const { width, height } = readSps(sps);
+  return { width, height };
+}

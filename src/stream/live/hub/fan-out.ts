@@ -1,0 +1,95 @@
+import type { Log } from "../../../kernel/index.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import { LAG_LIMIT, type LiveSubscriber } from "../session.ts";
+import { createPictureGroup } from "./picture-group.ts";
+
+export interface FanOut {
+  run(tracks: LiveTracks, run: { id: string; started: number }): void;
+  packet(packet: MediaPacket): void;
+  end(): void;
+  subscribe(subscriber: LiveSubscriber): () => void;
+}
+
+interface Listener {
+  subscriber: LiveSubscriber;
+  /** Nothing goes out before the next key frame: it lags behind, or what came before is not kept any more. */
+  waits: boolean;
+  gone: boolean;
+}
+
+/** Hands what comes to those who listen, and never waits for any of them. */
+export function createFanOut(log: Log): FanOut {
+  /** Another list with every change: who comes while a packet is handed on has it from the group of pictures. */
+  let listeners: readonly Listener[] = [];
+  const group = createPictureGroup();
+  let current: { tracks: LiveTracks; run: { id: string; started: number } } | undefined;
+  let ended = false;
+
+  function leave(listener: Listener) {
+    listener.gone = true;
+    listeners = listeners.filter((other) => other !== listener);
+  }
+
+  /** One that throws is not asked again; the others do not hear of it. */
+  function failed(listener: Listener, err: unknown) {
+    leave(listener);
+    log.error({ err }, "a listener of a broadcast failed and is left out from now on");
+  }
+
+  function tell(listener: Listener, what: (subscriber: LiveSubscriber) => void) {
+    if (listener.gone) return;
+    try {
+      what(listener.subscriber);
+    } catch (err) {
+      failed(listener, err);
+    }
+  }
+
+  function give(listener: Listener, packet: MediaPacket, starts: boolean) {
+    if (listener.gone) return;
+    const { subscriber } = listener;
+    try {
+      if (subscriber.lag !== undefined && subscriber.lag() > LAG_LIMIT) listener.waits = true;
+      else if (starts) listener.waits = false;
+      if (!listener.waits) subscriber.packet(packet);
+    } catch (err) {
+      failed(listener, err);
+    }
+  }
+
+  /** Whether somebody can begin with it. */
+  const isStart = (packet: MediaPacket) => packet.key && (packet.kind === "video" || current?.tracks.video === undefined);
+
+  return {
+    run(tracks, run) {
+      current = { tracks, run };
+      group.clear({ sound: tracks.video === undefined });
+      for (const listener of listeners) {
+        listener.waits = true;
+        tell(listener, (subscriber) => subscriber.tracks(tracks, run));
+      }
+    },
+    packet(packet) {
+      group.add(packet);
+      const starts = isStart(packet);
+      for (const listener of listeners) give(listener, packet, starts);
+    },
+    end() {
+      ended = true;
+      const all = listeners;
+      listeners = [];
+      group.clear();
+      for (const listener of all) tell(listener, (subscriber) => subscriber.end());
+    },
+    subscribe(subscriber) {
+      const listener: Listener = { subscriber, waits: true, gone: false };
+      if (ended) tell(listener, () => subscriber.end());
+      else {
+        listeners = [...listeners, listener];
+        if (current !== undefined) tell(listener, () => subscriber.tracks(current!.tracks, current!.run));
+        for (const packet of group.packets()) give(listener, packet, isStart(packet));
+      }
+      return () => leave(listener);
+    },
+  };
+}

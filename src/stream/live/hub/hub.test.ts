@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UserError } from "../../../kernel/index.ts";
+import { LAG_LIMIT, type LiveSession } from "../session.ts";
+import { AAC, createNotes, H264, openHub, picture, sound } from "./hub.testing.ts";
+
+const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
+const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
+
+test("who has the key is let in; who has another one, or that of a disabled input, is not", async () => {
+  const { inputs, publish, states, clock } = openHub();
+  const { uid } = inputs.add("secret");
+  const off = inputs.add("off", { enabled: false });
+  await assert.rejects(publish("wrong"), refused("liveKeyUnknown"));
+  for (const ms of [0, 59_000, 2000]) {
+    clock.advance(ms);
+    await assert.rejects(publish("off"), refused("liveInputDisabled"));
+  }
+  // Once in a minute.
+  assert.deepEqual(states, [[off.uid, "failed_to_connect"], [off.uid, "failed_to_connect"]]);
+  await assert.rejects(publish("play-secret", "srt"), refused("liveKeyUnknown"));
+  const first = await publish("srt-secret", "srt");
+  assert.equal(first.input, uid);
+  first.end(true);
+  assert.equal((await publish("secret")).input, uid);
+});
+
+test("a session begins with the first key frame, and goes on to whoever listens from the last one on", async () => {
+  const { hub, inputs, publish, sessions, clock } = openHub();
+  const { uid } = inputs.add("secret");
+  const publication = await publish("secret");
+  publication.write(picture(0, { key: true }));
+  publication.configure({ video: H264!, audio: AAC! });
+  publication.write(picture(1000));
+  assert.equal(hub.of(uid), undefined);
+  const early = createNotes();
+  hub.onSession((session) => session.subscribe(early.subscriber));
+  for (const packet of [picture(1040, { key: true }), sound(1041), picture(1080), picture(3040, { key: true }), sound(3050), picture(3080)]) publication.write(packet);
+  const [session] = sessions as [LiveSession];
+  assert.equal(hub.of(uid), session);
+  assert.deepEqual(hub.all(), [session]);
+  assert.equal(session.started, clock.now());
+  assert.deepEqual(session.tracks(), { video: H264, audio: AAC });
+  const late = createNotes();
+  const leave = session.subscribe(late.subscriber);
+  publication.write(sound(3071));
+  leave();
+  publication.end(true);
+  assert.deepEqual(early.notes, ["run va", "V0", "a1", "v40", "V2000", "a2010", "v2040", "a2031", "end"]);
+  assert.deepEqual(late.notes, ["run va", "V2000", "a2010", "v2040", "a2031"]);
+  assert.equal(late.runs[0]!.id, early.runs[0]!.id);
+  assert.match(late.runs[0]!.id, /^[0-9a-f]{32}$/);
+  assert.equal(kindOf(session.signal.reason), "livePublisherDone");
+  assert.equal(hub.of(uid), undefined);
+  publication.write(picture(4000, { key: true }));
+  publication.end(false);
+  assert.equal(kindOf(session.signal.reason), "livePublisherDone");
+});
+
+test("other tracks are another run, and what is said again is none", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ video: H264!, audio: AAC! });
+  const wanted: number[] = [];
+  publication.onKeyFrameWanted(() => wanted.push(1));
+  const notes = createNotes();
+  publication.write(picture(0, { key: true }));
+  sessions[0]!.subscribe(notes.subscriber);
+  publication.configure({ video: { ...H264! }, audio: AAC! });
+  publication.write(picture(40));
+  publication.configure({ video: { ...H264!, width: 640 } });
+  for (const packet of [picture(80), sound(81), picture(120, { key: true }), picture(160)]) publication.write(packet);
+  assert.deepEqual(notes.notes, ["run va", "V0", "v40", "run v", "V0", "v40"]);
+  assert.notEqual(notes.runs[0]!.id, notes.runs[1]!.id);
+  assert.equal(sessions.length, 1);
+  assert.equal(sessions[0]!.tracks().video!.width, 640);
+  assert.equal(sessions[0]!.health().dropped, 2);
+});
+
+test("who lags behind is left out up to a key frame, who throws for good, and neither holds up the others", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ video: H264!, audio: AAC! });
+  publication.write(picture(0, { key: true }));
+  let waiting = 0;
+  const slow = createNotes(() => waiting);
+  const quick = createNotes();
+  let asked = 0;
+  sessions[0]!.subscribe(slow.subscriber);
+  sessions[0]!.subscribe({ tracks() {}, end() {}, packet() {
+    asked++;
+    throw new Error("broken");
+  } });
+  sessions[0]!.subscribe(quick.subscriber);
+  publication.write(picture(40));
+  waiting = LAG_LIMIT + 1;
+  publication.write(picture(80));
+  waiting = 0;
+  for (const packet of [sound(81), picture(120), picture(160, { key: true }), sound(161)]) publication.write(packet);
+  assert.deepEqual(slow.notes, ["run va", "V0", "v40", "V160", "a161"]);
+  assert.deepEqual(quick.notes, ["run va", "V0", "v40", "v80", "a81", "v120", "V160", "a161"]);
+  assert.equal(asked, 1);
+});
+
+test("a group of pictures that is too large is not kept: who comes then begins with the next key frame", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ video: H264! });
+  publication.write(picture(0, { key: true, size: 9 << 20 }));
+  publication.write(picture(40, { size: 9 << 20 }));
+  const { notes, subscriber } = createNotes();
+  sessions[0]!.subscribe(subscriber);
+  publication.write(picture(80));
+  publication.write(picture(120, { key: true }));
+  assert.deepEqual(notes, ["run v", "V120"]);
+});
+
+test("who comes when the pictures are gone gets nothing of them", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ video: H264!, audio: AAC! });
+  publication.write(picture(0, { key: true }));
+  publication.configure({ audio: AAC! });
+  publication.write(sound(40));
+  const { notes, subscriber } = createNotes();
+  sessions[0]!.subscribe(subscriber);
+  publication.write(sound(61));
+  assert.deepEqual(notes, ["run a", "a0", "a21"]);
+});
+
+test("who comes to sound alone gets the last two seconds of it", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ audio: AAC! });
+  for (let ms = 0; ms <= 4000; ms += 500) publication.write(sound(ms));
+  const { notes, subscriber } = createNotes();
+  sessions[0]!.subscribe(subscriber);
+  publication.write(sound(4500));
+  assert.deepEqual(notes, ["run a", "a2000", "a2500", "a3000", "a3500", "a4000", "a4500"]);
+  for (let i = 0; i < 1000; i++) publication.write(sound(4500));
+  const late = createNotes();
+  sessions[0]!.subscribe(late.subscriber);
+  assert.equal(late.packets.length, 500);
+});
+
+test("health tells rates, key frames, B-frames and losses; groups over ten seconds are named, endless ones end the broadcast", async () => {
+  const { hub, inputs, publish, sessions, errors, clock } = openHub();
+  const { uid } = inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ video: H264!, audio: AAC! });
+  for (let ms = 0; ms < 4000; ms += 40) {
+    publication.write(picture(ms, { key: ms % 2000 === 0, size: 5000, delay: ms % 80 }));
+    publication.write(sound(ms + 1, 640));
+  }
+  publication.lost(3);
+  hub.note(sessions[0]!.id, ["720p is not made."]);
+  assert.deepEqual(sessions[0]!.health(), {
+    videoBitrate: 1_000_000, audioBitrate: 128_000, frameRate: 25, keyFrameInterval: 2, longestKeyFrameInterval: 2, dropped: 0, lost: 3, bFrames: true, problems: [], notes: ["720p is not made."],
+  });
+  for (let ms = 4000; ms < 14_160; ms += 40) {
+    publication.write(picture(ms, { key: ms === 4000 }));
+    publication.write(sound(ms + 1));
+  }
+  assert.deepEqual(sessions[0]!.health().problems, ["ERR_GOP_OUT_OF_RANGE"]);
+  publication.write(picture(14_160, { key: true }));
+  assert.equal(sessions[0]!.health().longestKeyFrameInterval, 10.16);
+  assert.deepEqual(errors.map(([input, code]) => [input, code]), [[uid, "ERR_GOP_OUT_OF_RANGE"]]);
+  clock.advance(11_000);
+  assert.equal(sessions[0]!.health().videoBitrate, 0);
+  for (let ms = 14_200; ms < 46_000; ms += 1000) publication.write(picture(ms));
+  assert.equal(kindOf(publication.signal.reason), "liveGopOutOfRange");
+  assert.equal(errors.length, 1);
+});
+
+test("where low latency is wanted, health tells what costs it", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret", { preferLowLatency: true });
+  const publication = await publish("secret");
+  publication.configure({ video: H264! });
+  for (let ms = 0; ms <= 6000; ms += 40) publication.write(picture(ms, { key: ms % 2000 === 0 }));
+  assert.equal(sessions[0]!.health().notes, undefined);
+  for (let ms = 6040; ms <= 11_000; ms += 40) publication.write(picture(ms, { key: ms === 11_000, delay: 40 }));
+  assert.deepEqual(sessions[0]!.health().notes!.map((note) => note.slice(0, 36)), ["The pictures come with B-frames, whi", "Key frames are 5.0 seconds apart, an"]);
+});
+
+test("codecs that cannot be taken are refused and named", async () => {
+  const { inputs, publish, errors, sessions, states } = openHub();
+  const { uid } = inputs.add("secret");
+  const publication = await publish("secret");
+  assert.throws(() => publication.configure({}), refused("liveCodecUnsupported"));
+  assert.throws(() => publication.configure({ audio: { ...AAC!, config: Buffer.alloc(0) } }), refused("liveCodecUnsupported"));
+  assert.equal(publication.unsupported("video", "Sorenson H.263").message, "The broadcast cannot be taken: its video is Sorenson H.263");
+  assert.deepEqual(errors.map(([, code]) => code), ["ERR_UNSUPPORTED_VIDEO_CODEC", "ERR_UNSUPPORTED_AUDIO_CODEC"]);
+  assert.deepEqual(states, [[uid, "failed_to_connect"]]);
+  assert.equal(sessions.length, 0);
+});
+
+test("there are at most so many publishers, and a key frame is wanted at most every half second", async () => {
+  const { inputs, publish, clock, sessions } = openHub({ most: 1 });
+  inputs.add("one");
+  inputs.add("two");
+  const publication = await publish("one");
+  await assert.rejects(publish("two"), refused("liveTooMany"));
+  publication.configure({ video: H264! });
+  let wanted = 0;
+  publication.onKeyFrameWanted(() => void wanted++);
+  publication.write(picture(0, { key: true }));
+  clock.advance(500);
+  for (let i = 0; i < 4; i++) {
+    sessions[0]!.wantKeyFrame();
+    clock.advance(250);
+  }
+  assert.equal(wanted, 2);
+  publication.end(true);
+  await publish("two");
+});

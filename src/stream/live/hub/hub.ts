@@ -1,0 +1,145 @@
+import type { Clock, Log, UserError } from "../../../kernel/index.ts";
+import { streamErrors } from "../../errors.ts";
+import type { LiveInput, LiveInputDirectory, LiveStatusLog } from "../inputs/port.ts";
+import type { PublishClaim, Publishing } from "../publish.ts";
+import type { LiveSession, LiveSessions } from "../session.ts";
+import { createPublication, type OpenPublication } from "./publication.ts";
+
+export interface HubParts {
+  inputs: Pick<LiveInputDirectory, "find" | "byPublishKey" | "bySrtStreamId" | "onChange">;
+  status: LiveStatusLog;
+  clock: Clock;
+  log: Log;
+  /** Publishers at once. Default 1000. */
+  most?: number;
+}
+
+export interface Hub extends Publishing, LiveSessions {
+  /** Ends what is published to the input, and tells the publisher why. Without anything: nothing. */
+  end(input: string, reason: UserError): void;
+  /** What was decided for a session, for its health; in place of what was noted before. */
+  note(session: string, notes: readonly string[]): void;
+  /** Ends everything; nobody is let in any more. */
+  close(): void;
+}
+
+/** Seconds after which a publisher that is not heard is replaced by another one, and after which it is sent away. */
+const TAKEN_OVER = 5;
+const SILENT = 60;
+const LOOK_EVERY_MS = 10_000;
+/** Encoders try again every second or so: of one input a refusal is written down once in a minute. */
+const REFUSED_EVERY_MS = 60_000;
+const MOST_REMEMBERED = 1000;
+
+/** Lets publishers in by their keys, one for each input, and hands on what they send. */
+export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts): Hub {
+  /** By the uid of the input. */
+  const open = new Map<string, OpenPublication>();
+  const listeners = new Set<(session: LiveSession) => void>();
+  const closing = new AbortController();
+  /** By the uid of the input, epoch milliseconds. */
+  const refusedAt = new Map<string, number>();
+  let changes = 0;
+
+  const stopListening = inputs.onChange((uid) => {
+    changes++;
+    void recheck(uid);
+  });
+
+  async function inputOf({ protocol, credential, passphrase }: PublishClaim): Promise<LiveInput | undefined> {
+    if (protocol !== "srt") return inputs.byPublishKey(credential);
+    const found = await inputs.bySrtStreamId(credential);
+    return found?.direction === "publish" && found.passphrase === passphrase ? found.input : undefined;
+  }
+
+  /** Whether who was let in would be let in again. */
+  async function recheck(uid: string): Promise<void> {
+    const at = open.get(uid);
+    if (at === undefined) return;
+    try {
+      const [input, byKey] = await Promise.all([inputs.find(uid), inputOf(at.claim)]);
+      if (input === undefined) at.abort(streamErrors.liveInputDeleted());
+      else if (!input.enabled) at.abort(streamErrors.liveInputDisabled());
+      else if (byKey?.uid !== uid) at.abort(streamErrors.liveKeyRevoked());
+      else at.update(input);
+    } catch (err) {
+      log.error({ err, input: uid }, "whether a broadcast may go on could not be found out; it goes on");
+    }
+  }
+
+  function refused(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {
+    const now = clock.now();
+    if (open.get(input.uid)?.session() !== undefined || now - (refusedAt.get(input.uid) ?? -Infinity) < REFUSED_EVERY_MS) return;
+    if (refusedAt.size >= MOST_REMEMBERED) refusedAt.clear();
+    refusedAt.set(input.uid, now);
+    status.note(input.uid, "failed_to_connect", { protocol, reason: reason.message }).catch((err: unknown) => log.error({ err, input: input.uid }, "that a publisher was refused could not be written down"));
+  }
+
+  function admit(input: LiveInput) {
+    const before = open.get(input.uid);
+    if (before !== undefined) {
+      if (clock.now() - before.heard() < TAKEN_OVER * 1000) throw streamErrors.liveInputBusy({ seconds: TAKEN_OVER });
+      before.abort(streamErrors.liveReplaced({ seconds: TAKEN_OVER }));
+    } else if (open.size >= most) throw streamErrors.liveTooMany({ limit: most });
+  }
+
+  function announce(session: LiveSession) {
+    for (const listener of listeners) {
+      try {
+        listener(session);
+      } catch (err) {
+        log.error({ err, input: session.input.uid }, "a broadcast could not be taken up");
+      }
+    }
+  }
+
+  async function watchSilence() {
+    while (!closing.signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, closing.signal);
+      for (const at of open.values()) if (clock.now() - at.heard() > SILENT * 1000) at.abort(streamErrors.livePublisherSilent({ seconds: SILENT }));
+    }
+  }
+  watchSilence().catch(() => {});
+
+  const sessionOf = (uid: string) => open.get(uid)?.session();
+
+  return {
+    async publish(claim) {
+      const before = changes;
+      const input = await inputOf(claim);
+      if (closing.signal.aborted) throw streamErrors.liveShuttingDown();
+      if (input === undefined) throw streamErrors.liveKeyUnknown();
+      if (!input.enabled) {
+        const reason = streamErrors.liveInputDisabled();
+        refused(input, claim.protocol, reason);
+        throw reason;
+      }
+      admit(input);
+      const at = createPublication({
+        input, claim, status, clock, log, onSession: announce, onRefused: (reason) => refused(input, claim.protocol, reason),
+        onEnd() {
+          if (open.get(input.uid) === at) open.delete(input.uid);
+        },
+      });
+      open.set(input.uid, at);
+      // Something changed while the key was looked up: that may be what it was before.
+      if (changes !== before) void recheck(input.uid);
+      return at.publication;
+    },
+    of: sessionOf,
+    all: () => [...open.keys()].flatMap((uid) => sessionOf(uid) ?? []),
+    onSession(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    end: (input, reason) => open.get(input)?.abort(reason),
+    note(session, notes) {
+      for (const at of open.values()) if (at.session()?.id === session) at.note(notes);
+    },
+    close() {
+      closing.abort();
+      stopListening();
+      for (const at of open.values()) at.abort(streamErrors.liveShuttingDown());
+    },
+  };
+}

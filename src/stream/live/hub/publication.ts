@@ -1,0 +1,182 @@
+import { type Clock, type Log, messageOf, randomIds, type UserError } from "../../../kernel/index.ts";
+import { streamErrors } from "../../errors.ts";
+import type { LiveErrorCode, LiveInput, LiveStatusLog } from "../inputs/port.ts";
+import type { LiveTracks } from "../packets.ts";
+import type { Publication, PublishClaim } from "../publish.ts";
+import type { LiveHealth, LiveSession } from "../session.ts";
+import { adviceFor } from "./advice.ts";
+import { createFanOut } from "./fan-out.ts";
+import { createMeter } from "./meter.ts";
+import { createTimes } from "./times.ts";
+import { refusedTracks, sameTracks } from "./tracks.ts";
+
+export interface PublicationParts {
+  input: LiveInput;
+  claim: PublishClaim;
+  status: LiveStatusLog;
+  clock: Clock;
+  log: Log;
+  /** With the tracks known, before the first packet is handed on. */
+  onSession(session: LiveSession): void;
+  /** What it sends cannot be taken. */
+  onRefused(reason: UserError): void;
+  /** Once, when it is over. */
+  onEnd(): void;
+}
+
+/** A publisher's connection as the hub sees it. */
+export interface OpenPublication {
+  readonly publication: Publication;
+  readonly claim: PublishClaim;
+  /** Once something has come. */
+  session(): LiveSession | undefined;
+  /** Epoch milliseconds of the last sign of life. */
+  heard(): number;
+  /** Ends it, and tells the publisher why. */
+  abort(reason: UserError): void;
+  /** The input has other settings now. */
+  update(input: LiveInput): void;
+  note(notes: readonly string[]): void;
+}
+
+/** Seconds between key frames that are complained of (the contract's longest, and what clocks round), and that end a broadcast: its segments would grow for ever. */
+const LONG_GROUP = 10.1;
+const ENDLESS_GROUP = 30;
+const GOP = "ERR_GOP_OUT_OF_RANGE";
+const WANTED_MS = 500;
+
+export function createPublication({ input: given, claim, status, clock, log: serverLog, onSession, onRefused, onEnd }: PublicationParts): OpenPublication {
+  const id = randomIds.hex();
+  const log = serverLog.child({ input: given.uid, session: id, protocol: claim.protocol });
+  const told = new AbortController();
+  const over = new AbortController();
+  const meter = createMeter(clock.now);
+  const fanOut = createFanOut(log);
+  const wanters = new Set<() => void>();
+  const named = new Set<LiveErrorCode>();
+  let input = given;
+  let heard = clock.now();
+  let wantedAt = -Infinity;
+  let announced: LiveTracks | undefined;
+  let current: LiveTracks = {};
+  let times: ReturnType<typeof createTimes> | undefined;
+  let session: LiveSession | undefined;
+  let notes: readonly string[] = [];
+
+  function name(code: LiveErrorCode, message: string, codecs: { videoCodec?: string; audioCodec?: string } = {}) {
+    if (named.has(code)) return;
+    named.add(code);
+    log.warn({ code }, message);
+    status.errored(input.uid, code, { message, session: id, ...codecs }).catch((err: unknown) => log.error({ err }, "what is wrong with a broadcast could not be written down"));
+  }
+
+  function refuse(kind: "video" | "audio", codec: string, reason: string): UserError {
+    name(kind === "video" ? "ERR_UNSUPPORTED_VIDEO_CODEC" : "ERR_UNSUPPORTED_AUDIO_CODEC", `The broadcast cannot be taken: ${reason}`, kind === "video" ? { videoCodec: codec } : { audioCodec: codec });
+    const refusal = streamErrors.liveCodecUnsupported({ reason });
+    onRefused(refusal);
+    return refusal;
+  }
+
+  function wantKeyFrame() {
+    if (clock.now() - wantedAt < WANTED_MS) return;
+    wantedAt = clock.now();
+    for (const listener of wanters) listener();
+  }
+
+  function beginRun(has: { video: boolean; audio: boolean }) {
+    const started = clock.now();
+    current = { ...(has.video && announced!.video && { video: announced!.video }), ...(has.audio && announced!.audio && { audio: announced!.audio }) };
+    meter.restart();
+    fanOut.run(current, { id: randomIds.hex(), started });
+    if (session !== undefined) return;
+    session = {
+      get input() {
+        return input;
+      },
+      id, protocol: claim.protocol, started, wantKeyFrame, signal: over.signal,
+      tracks: () => current,
+      health,
+      subscribe: fanOut.subscribe,
+    };
+    log.info({ address: claim.address, agent: claim.agent?.slice(0, 200), video: current.video?.codec, audio: current.audio?.codec }, "a broadcast begins");
+    onSession(session);
+  }
+
+  function health(): LiveHealth {
+    const measured = meter.health();
+    const said = [...notes, ...adviceFor(input, measured)];
+    return { ...measured, problems: longGroup() ? [GOP] : [], ...(said.length > 0 && { notes: said }) };
+  }
+
+  const longGroup = () => meter.sinceKey() > LONG_GROUP || meter.health().keyFrameInterval > LONG_GROUP;
+
+  function watchGroup() {
+    const seconds = meter.sinceKey();
+    if (seconds > LONG_GROUP) name(GOP, `Key frames are more than ten seconds apart: set the key frame interval of the encoder to two seconds`);
+    if (seconds > ENDLESS_GROUP) abort(streamErrors.liveGopOutOfRange({ seconds: ENDLESS_GROUP }));
+  }
+
+  function finish(reason: UserError) {
+    if (over.signal.aborted) return;
+    over.abort(reason);
+    fanOut.end();
+    wanters.clear();
+    if (session !== undefined) log.info({ reason: messageOf(reason) }, "a broadcast ends");
+    onEnd();
+  }
+
+  function abort(reason: UserError) {
+    if (over.signal.aborted) return;
+    finish(reason);
+    told.abort(reason);
+  }
+
+  const publication: Publication = {
+    get input() {
+      return input.uid;
+    },
+    signal: told.signal,
+    configure(tracks) {
+      if (over.signal.aborted) return;
+      heard = clock.now();
+      const refused = refusedTracks(tracks);
+      if (refused !== undefined) throw refuse(refused.kind, refused.codec, refused.reason);
+      if (announced !== undefined && sameTracks(announced, tracks)) return;
+      announced = tracks;
+      const kinds = { video: tracks.video !== undefined, audio: tracks.audio !== undefined };
+      if (times === undefined) times = createTimes(kinds);
+      else times.restart(kinds);
+      wantKeyFrame();
+    },
+    unsupported: (kind, codec) => refuse(kind, codec, `its ${kind} is ${codec.slice(0, 100)}`),
+    write(packet) {
+      if (over.signal.aborted) return;
+      heard = clock.now();
+      const track = packet.kind === "video" ? announced?.video : announced?.audio;
+      if (track === undefined) return meter.dropped();
+      const placed = times!.place(packet);
+      if (placed === undefined) {
+        if (session !== undefined) meter.dropped();
+        if (packet.kind === "video") wantKeyFrame();
+        return;
+      }
+      if (placed.begins !== undefined) beginRun(placed.begins);
+      // A listener may have ended it.
+      if (over.signal.aborted) return;
+      meter.packet(placed.packet);
+      fanOut.packet(placed.packet);
+      if (packet.kind === "video") watchGroup();
+    },
+    lost: meter.lost,
+    onKeyFrameWanted: (listener) => void wanters.add(listener),
+    end: (clean) => finish(clean ? streamErrors.livePublisherDone() : streamErrors.livePublisherLost()),
+  };
+
+  return {
+    publication, claim, abort,
+    session: () => (over.signal.aborted ? undefined : session),
+    heard: () => heard,
+    update: (changed) => void (input = changed),
+    note: (given) => void (notes = given),
+  };
+}

@@ -1,0 +1,54 @@
+import { type AmfObject, amfObject, CHUNK_STREAM, MESSAGE, type RtmpCommand, type RtmpPeer, u32, USER_CONTROL, userControl, writeAmf0, writeCommand, writeStatus } from "../../../../protocol/rtmp/index.ts";
+
+/** What the server says, in the words of RTMP. */
+export interface Answers {
+  /** To `connect`: windows, chunk size, and that it is done. */
+  connected(command: RtmpCommand): void;
+  result(command: RtmpCommand, value?: number): void;
+  status(level: "status" | "error", code: string, description: string): void;
+  streamBegins(): void;
+  streamEnds(): void;
+  metadata(about: AmfObject): void;
+  onFcPublish(name: string): void;
+}
+
+/** The one message stream of a connection. */
+export const STREAM = 1;
+/** Octets after which the other side is to tell that they came. */
+const WINDOW = 2_500_000;
+/** Larger than most pictures, and small enough for clients with a buffer of that size. */
+const CHUNK_SIZE = 65_536;
+/** Of RTMP 1.0: 7.2.1.1, and what clients have always been told. */
+const SERVER = { fmsVer: "FMS/3,0,1,123", capabilities: 31 };
+const DYNAMIC = 2;
+/** Enhanced RTMP v2: codecs that are handed on, and modifiers of packets that are understood. */
+const FORWARD = 4;
+const ENHANCED = {
+  capsEx: 4,
+  videoFourCcInfoMap: { avc1: FORWARD, hvc1: FORWARD, av01: FORWARD, vp08: FORWARD, vp09: FORWARD },
+  audioFourCcInfoMap: { mp4a: FORWARD, Opus: FORWARD, ".mp3": FORWARD },
+};
+
+export function createAnswers(peer: RtmpPeer): Answers {
+  const command = (data: Buffer) => peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data });
+
+  return {
+    connected({ transaction, object }) {
+      peer.control(MESSAGE.windowSize, u32(WINDOW));
+      peer.control(MESSAGE.peerBandwidth, Buffer.concat([u32(WINDOW), Buffer.from([DYNAMIC])]));
+      peer.setChunkSize(CHUNK_SIZE);
+      const enhanced = Array.isArray(object?.["fourCcList"]) || amfObject(object?.["videoFourCcInfoMap"]) !== undefined ? ENHANCED : {};
+      const about = { level: "status", code: "NetConnection.Connect.Success", description: "Connected.", objectEncoding: 0 };
+      command(writeCommand("_result", transaction, { ...SERVER, ...enhanced }, about));
+    },
+    result: ({ transaction }, value) => command(writeCommand("_result", transaction, null, value)),
+    status: (level, code, description) => peer.send(CHUNK_STREAM.status, { type: MESSAGE.command, stream: STREAM, time: 0, data: writeStatus(level, code, description) }),
+    streamBegins: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamBegin, STREAM)),
+    streamEnds: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamEof, STREAM)),
+    metadata: (about) => peer.send(CHUNK_STREAM.status, { type: MESSAGE.data, stream: STREAM, time: 0, data: writeAmf0("onMetaData", about) }),
+    onFcPublish: (name) => command(writeCommand("onFCPublish", 0, null, { level: "status", code: "NetStream.Publish.Start", description: name })),
+  };
+}
+
+/** What stands behind the address: with what some clients add to it. */
+export const keyOf = (name: unknown): string => (typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "");

@@ -1,0 +1,240 @@
+import type { Socket } from "node:net";
+import { type Log, UserError } from "../../../../kernel/index.ts";
+import { FlvError } from "../../../../protocol/flv/index.ts";
+import { createRtmpPeer, readCommand, type RtmpCommand, type RtmpMessage, RtmpViolation } from "../../../../protocol/rtmp/index.ts";
+import { streamErrors } from "../../../errors.ts";
+import { createFlvReceiver, type FlvReceiver } from "../../flv/receive.ts";
+import { writePieces } from "../../flv/write-pieces.ts";
+import type { Publication, Publishing } from "../../publish.ts";
+import { LAG_LIMIT } from "../../session.ts";
+import { createAnswers, keyOf } from "./commands.ts";
+import { admitPlayer, type PlayerPorts, playTo } from "./player.ts";
+
+export interface ConnectionParts extends PlayerPorts {
+  publishing: Publishing;
+  log: Log;
+}
+
+export interface ConnectionOptions extends ConnectionParts {
+  socket: Socket;
+  protocol: "rtmp" | "rtmps";
+  address: string;
+  /** Asked before it publishes or plays; throws UserError where there is no place. What it returns gives the place back. */
+  admit(): () => void;
+  /** It neither publishes nor plays any more, but is there. */
+  onIdle(): void;
+}
+
+export interface Connection {
+  /** For good; told to the client where it can be told. */
+  end(reason: UserError): void;
+}
+
+/** Octets of one message: commands, before somebody was let in; pictures, after. */
+const MOST = { command: 16 * 1024, media: 8 * 1024 * 1024 };
+/** What a client lets pile up without taking it is more than it is sent at the worst. */
+const MOST_WAITING = 2 * LAG_LIMIT;
+/** For the last words to arrive. */
+const LINGER_MS = 2000;
+
+/** One client from its first octet to its last: it publishes, plays, or is sent away. */
+export function createConnection(options: ConnectionOptions): Connection {
+  const { socket, protocol, address, publishing, log } = options;
+  const peer = createRtmpPeer({ role: "server", most: MOST.command, write: (pieces) => writePieces(socket, pieces) });
+  const answers = createAnswers(peer);
+  let agent: string | undefined;
+  let connected = false;
+  let publication: Publication | undefined;
+  let receiver: FlvReceiver | undefined;
+  let stopPlaying: (() => void) | undefined;
+  let leave: (() => void) | undefined;
+  /** Nothing that comes is looked at any more. */
+  let over = false;
+
+  /** Takes messages as long as each is done with at once; the client waits for the others. */
+  function take(messages: Iterator<RtmpMessage>): void {
+    try {
+      for (;;) {
+        if (over) return;
+        const next = messages.next();
+        if (next.done) return;
+        const later = handle(next.value);
+        if (later === undefined) continue;
+        socket.pause();
+        later.catch(failed).then(() => {
+          socket.resume();
+          take(messages);
+        }, failed);
+        return;
+      }
+    } catch (err) {
+      failed(err);
+    }
+  }
+
+  function handle(message: RtmpMessage): Promise<void> | undefined {
+    const command = readCommand(message);
+    if (command !== undefined) return obey(command);
+    receiver?.message(message);
+    return undefined;
+  }
+
+  function obey(command: RtmpCommand): Promise<void> | undefined {
+    const { name, transaction, args } = command;
+    if (name === "connect") return void connect(command);
+    if (!connected) throw new RtmpViolation("a command came before connect");
+    switch (name) {
+      case "createStream":
+        return void answers.result(command, 1);
+      case "FCPublish":
+        return void answers.onFcPublish(keyOf(args[0]));
+      case "publish":
+        return publish(keyOf(args[0]));
+      case "play":
+        return play(keyOf(args[0]));
+      case "FCUnpublish":
+      case "deleteStream":
+      case "closeStream":
+        return void rest();
+      // Of players: it has none.
+      case "getStreamLength":
+        return void answers.result(command, 0);
+      // Asks for nothing, and some clients take an answer for a failure.
+      case "_checkbw":
+        return undefined;
+      default:
+        if (transaction > 0) answers.result(command);
+        return undefined;
+    }
+  }
+
+  function connect(command: RtmpCommand) {
+    if (connected) throw new RtmpViolation("connect came twice");
+    connected = true;
+    const version = command.object?.["flashVer"];
+    if (typeof version === "string") agent = version.slice(0, 200);
+    answers.connected(command);
+  }
+
+  async function publish(credential: string) {
+    if (leave !== undefined) throw new RtmpViolation("it publishes or plays already");
+    leave = options.admit();
+    const made = await publishing.publish({ protocol, credential, address, ...(agent !== undefined && { agent }) });
+    if (over) return made.end(false);
+    publication = made;
+    receiver = createFlvReceiver(made);
+    peer.setMost(MOST.media);
+    if (made.signal.aborted) throw made.signal.reason;
+    made.signal.addEventListener("abort", () => refuse(made.signal.reason), { once: true });
+    answers.streamBegins();
+    answers.status("status", "NetStream.Publish.Start", "Published.");
+  }
+
+  async function play(key: string) {
+    if (leave !== undefined) throw new RtmpViolation("it publishes or plays already");
+    leave = options.admit();
+    const admitted = await admitPlayer(options, key).catch((err: unknown) => {
+      throw err instanceof UserError ? new Unplayable(err) : err;
+    });
+    if (over) return;
+    answers.streamBegins();
+    answers.status("status", "NetStream.Play.Reset", "Playing from the beginning of the last group of pictures.");
+    answers.status("status", "NetStream.Play.Start", "Playing.");
+    stopPlaying = playTo({ ...options, ...admitted, key, peer, answers, waiting: () => socket.writableLength, onEnd: played });
+    if (over) stopPlaying();
+  }
+
+  function played(reason: UserError | undefined) {
+    if (reason !== undefined) return refuse(new Unplayable(reason));
+    answers.streamEnds();
+    answers.status("status", "NetStream.Play.UnpublishNotify", "The broadcast is over.");
+    answers.status("status", "NetStream.Play.Stop", "Stopped.");
+    hangUp();
+  }
+
+  /** It has said that it is done with its stream. */
+  function rest() {
+    if (publication === undefined && stopPlaying === undefined) return;
+    const published = publication !== undefined;
+    cleanUp(true);
+    peer.setMost(MOST.command);
+    if (published) answers.status("status", "NetStream.Unpublish.Success", "Not published any more.");
+    options.onIdle();
+  }
+
+  function cleanUp(clean: boolean) {
+    const [ended, taken, stop] = [publication, receiver, stopPlaying];
+    publication = receiver = stopPlaying = undefined;
+    try {
+      taken?.end();
+    } catch (err) {
+      log.debug({ err, address }, "rtmp: the last packets could not be taken");
+    }
+    ended?.end(clean);
+    stop?.();
+    leave?.();
+    leave = undefined;
+  }
+
+  function failed(err: unknown): void {
+    if (over) return;
+    if (err instanceof UserError || err instanceof Unplayable) return refuse(err);
+    const broken = err instanceof RtmpViolation || err instanceof FlvError;
+    if (broken) log.debug({ address, protocol, reason: err.message }, "rtmp: a client does not speak as it should");
+    else log.error({ err, address, protocol }, "rtmp: a connection failed");
+    over = true;
+    cleanUp(false);
+    socket.destroy();
+  }
+
+  function refuse(err: unknown): void {
+    if (over) return;
+    const reason = err instanceof Unplayable ? err.reason : err;
+    if (!(reason instanceof UserError)) return failed(reason);
+    log.info({ address, protocol, agent, reason: reason.kind }, err instanceof Unplayable ? "rtmp: a player is refused" : "rtmp: a publisher is refused");
+    if (connected) answers.status("error", err instanceof Unplayable ? "NetStream.Play.StreamNotFound" : "NetStream.Publish.BadName", sentences(reason));
+    hangUp();
+  }
+
+  /** Goes on reading for a moment: what was not read would take the last words with it. */
+  function hangUp() {
+    if (over) return;
+    over = true;
+    cleanUp(false);
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once("close", () => clearTimeout(timer));
+  }
+
+  socket.on("data", (bytes: Buffer) => {
+    if (over) return;
+    if (socket.writableLength > MOST_WAITING || (leave === undefined && socket.writableLength > MOST.command)) return failed(new RtmpViolation("it does not take what it is sent"));
+    try {
+      take(peer.push(bytes));
+    } catch (err) {
+      failed(err);
+    }
+  });
+  socket.on("timeout", () => failed(new RtmpViolation("nothing was heard of it for too long")));
+  // What made it break is told by "close".
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    over = true;
+    cleanUp(false);
+  });
+
+  return { end: (reason) => (connected ? refuse(stopPlaying === undefined ? reason : new Unplayable(reason)) : failed(new RtmpViolation(reason.message))) };
+}
+
+/** Tells players from publishers in what is refused. */
+class Unplayable extends Error {
+  readonly reason: UserError;
+  constructor(reason: UserError) {
+    super(reason.message, { cause: reason });
+    this.reason = reason;
+  }
+}
+
+const sentences = ({ message, fix }: UserError): string => (fix === undefined ? `${message}.` : `${message}. ${fix}`);
+
+export const noPlace = (limit: number): UserError => streamErrors.liveTooMany({ limit });

@@ -1,0 +1,76 @@
+import { randomIds, UserError } from "../../../../kernel/index.ts";
+import { CHUNK_STREAM, MESSAGE, type RtmpPeer } from "../../../../protocol/rtmp/index.ts";
+import { streamErrors } from "../../../errors.ts";
+import { createFlvSender } from "../../flv/send.ts";
+import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
+import type { LiveSession, LiveSessions } from "../../session.ts";
+import { type Answers, STREAM } from "./commands.ts";
+
+export interface PlayerParts {
+  inputs: Pick<LiveInputDirectory, "byPlaybackKey" | "onChange">;
+  sessions: Pick<LiveSessions, "of">;
+}
+
+export interface PlayerPorts extends PlayerParts {
+  /** Counts who watches, until the returned function is called. Absent: nobody does. */
+  viewers?: { join(input: string, session: string): () => void };
+}
+
+export interface Admitted {
+  input: LiveInput;
+  session: LiveSession;
+}
+
+/** Rejects UserError: liveKeyUnknown, liveInputDisabled, liveNotPublished. */
+export async function admitPlayer({ inputs, sessions }: PlayerParts, key: string): Promise<Admitted> {
+  const input = await inputs.byPlaybackKey(key);
+  if (input === undefined) throw streamErrors.liveKeyUnknown();
+  if (!input.enabled) throw streamErrors.liveInputDisabled();
+  const session = sessions.of(input.uid);
+  if (session === undefined) throw streamErrors.liveNotPublished();
+  return { input, session };
+}
+
+export interface PlayingOptions extends PlayerPorts, Admitted {
+  key: string;
+  peer: RtmpPeer;
+  answers: Answers;
+  /** Octets that wait for the client to take them. */
+  waiting(): number;
+  /** The broadcast is over (undefined), or the player may not watch it any more. */
+  onEnd(reason: UserError | undefined): void;
+}
+
+/** Sends a broadcast to one player, from its last key frame on. Returns the end of it. */
+export function playTo({ inputs, viewers, session, sessions, input, key, peer, answers, waiting, onEnd }: PlayingOptions): () => void {
+  const sender = createFlvSender({
+    metadata: answers.metadata,
+    send: ({ type, time, head, data }) => peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream: STREAM, time, data }, head),
+  });
+  const leave = viewers?.join(input.uid, randomIds.hex());
+  let over = false;
+  const end = (reason: UserError | undefined, told = true) => {
+    if (over) return;
+    over = true;
+    unsubscribe();
+    stopListening();
+    leave?.();
+    if (told) onEnd(reason);
+  };
+  /** The subscription may end before there is a way to end it. */
+  let unsubscribe = () => {};
+  const stopListening = inputs.onChange((uid) => {
+    if (uid !== input.uid && uid !== "") return;
+    admitPlayer({ inputs, sessions }, key).then(
+      (now) => now.input.uid !== input.uid && end(streamErrors.liveKeyRevoked()),
+      (err: unknown) => {
+        // That nothing is published any more is told by the session itself.
+        if (err instanceof UserError && err.kind !== "liveNotPublished") end(err.kind === "liveKeyUnknown" ? streamErrors.liveKeyRevoked() : err);
+      },
+    );
+  });
+  const subscription = session.subscribe({ tracks: sender.tracks, packet: sender.packet, end: () => end(undefined), lag: waiting });
+  unsubscribe = subscription;
+  if (over) subscription();
+  return () => end(undefined, false);
+}

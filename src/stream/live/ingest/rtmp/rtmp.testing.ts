@@ -1,0 +1,108 @@
+import { createRtmpPeer, MESSAGE, readCommand, type RtmpCommand, type RtmpMessage, type RtmpPeer, writeCommand } from "../../../../protocol/rtmp/index.ts";
+import { connect, type Socket } from "node:net";
+import { streamErrors } from "../../../errors.ts";
+import { writePieces } from "../../flv/write-pieces.ts";
+import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
+import type { Publishing } from "../../publish.ts";
+import type { LiveSessions } from "../../session.ts";
+import { createStage, type Published, someInput, until } from "../studio.testing.ts";
+
+export interface Studio extends Publishing, LiveSessions {
+  readonly inputs: LiveInputDirectory;
+  /** By key of publishers and of players. */
+  add(publishKey: string, playbackKey: string): LiveInput;
+  revoke(key: string): void;
+  readonly published: Published[];
+  /** Octets that wait for each player, of all inputs. */
+  lags(): number[];
+}
+
+export function createStudio(): Studio {
+  const keys = new Map<string, LiveInput>();
+  const listeners = new Set<(uid: string) => void>();
+  const stage = createStage();
+  const inputs: LiveInputDirectory = {
+    find: (uid) => Promise.resolve([...keys.values()].find((input) => input.uid === uid)),
+    byPublishKey: (key) => Promise.resolve(keys.get(`publish ${key}`)),
+    byPlaybackKey: (key) => Promise.resolve(keys.get(`play ${key}`)),
+    bySrtStreamId: () => Promise.resolve(undefined),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+
+  return {
+    inputs, published: stage.published, lags: stage.lags,
+    add(publishKey, playbackKey) {
+      const input = someInput();
+      keys.set(`publish ${publishKey}`, input).set(`play ${playbackKey}`, input);
+      return input;
+    },
+    revoke(key) {
+      for (const kind of ["publish", "play"]) {
+        const input = keys.get(`${kind} ${key}`);
+        keys.delete(`${kind} ${key}`);
+        if (input !== undefined) for (const listener of listeners) listener(input.uid);
+      }
+    },
+    of: (uid) => stage.sessions.get(uid),
+    all: () => [...stage.sessions.values()],
+    onSession: stage.onSession,
+    async publish(claim) {
+      const input = await inputs.byPublishKey(claim.credential);
+      if (input === undefined) throw streamErrors.liveKeyUnknown();
+      return stage.publish(input, claim);
+    },
+  };
+}
+
+/** A client that does what the test says, octet by octet where it wants. */
+export interface TestClient {
+  socket: Socket;
+  peer: RtmpPeer;
+  commands: RtmpCommand[];
+  messages: RtmpMessage[];
+  readonly closed: boolean;
+  command(name: string, ...args: Parameters<typeof writeCommand>[3][]): void;
+  /** Has said hello, `connect` and `createStream`, and waits for its answer. */
+  open(): Promise<void>;
+  /** "NetStream.Publish.Start", of the last status. */
+  status(): { code: string; description: string } | undefined;
+}
+
+export function createTestClient(port: number, socket: Socket = connect({ port, host: "127.0.0.1" })): TestClient {
+  const commands: RtmpCommand[] = [];
+  const messages: RtmpMessage[] = [];
+  let closed = false;
+  let transaction = 1;
+  const peer = createRtmpPeer({ role: "client", most: 16 * 1024 * 1024, write: (pieces) => writePieces(socket, pieces) });
+  socket.on("data", (bytes: Buffer) => {
+    for (const message of peer.push(bytes)) {
+      const command = readCommand(message);
+      if (command === undefined) messages.push(message);
+      else commands.push(command);
+    }
+  });
+  socket.on("error", () => {}).on("close", () => (closed = true));
+
+  const client: TestClient = {
+    socket, peer, commands, messages,
+    get closed() {
+      return closed;
+    },
+    command: (name, ...args) => peer.send(3, { type: MESSAGE.command, stream: 1, time: 0, data: writeCommand(name, transaction++, null, ...args) }),
+    async open() {
+      peer.opening();
+      await until("the server has said hello", () => peer.greeted);
+      peer.send(3, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand("connect", transaction++, { app: "live", flashVer: "test" }) });
+      client.command("createStream");
+      await until("createStream is answered", () => commands.length >= 2);
+    },
+    status() {
+      const last = commands.findLast(({ name }) => name === "onStatus")?.args.at(-1) as { code: string; description: string } | undefined;
+      return last && { code: last.code, description: last.description };
+    },
+  };
+  return client;
+}

@@ -1,0 +1,121 @@
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { messageOf, UserError } from "../../../../kernel/index.ts";
+import { plainAddress } from "../../../../kernel/networks.ts";
+import type { TlsSource } from "../../../../kernel/tls-source.ts";
+import { streamErrors } from "../../../errors.ts";
+import { type Connection, type ConnectionParts, createConnection, noPlace } from "./connection.ts";
+import { createHall } from "./hall.ts";
+import { readIntoOneBuffer } from "./one-buffer.ts";
+
+export interface RtmpServerParts extends ConnectionParts {
+  host: string;
+  /** RTMP in the clear; absent: not listened for. 0 takes a free port. */
+  port?: number;
+  /** RTMPS; absent: not listened for. */
+  secure?: { port: number; tls: Pick<TlsSource, "context"> };
+  /** Publishers and players at once. */
+  connections: number;
+  limits?: Partial<RtmpLimits>;
+}
+
+export interface RtmpLimits {
+  /** Milliseconds for a client to get from its connection to publishing or playing. Default 10,000. */
+  admissionMs: number;
+  /** Milliseconds without anything coming from a publisher, or being taken by a player. Default 30,000. */
+  idleMs: number;
+  /** Connections that have not said yet what they want, of all and of one network. */
+  waiting: number;
+  waitingPerNetwork: number;
+}
+
+export interface RtmpServer {
+  /** Undefined: not listened for. */
+  readonly port: number | undefined;
+  readonly securePort: number | undefined;
+  /** Publishers and players; and connections that are neither yet. */
+  load(): { admitted: number; waiting: number };
+  /** Ends all connections. */
+  close(): Promise<void>;
+}
+
+const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, waiting: 1000, waitingPerNetwork: 250 };
+
+/** Listens for publishers and players. Rejects UserError liveListenFailed where a port cannot be had. */
+export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServer> {
+  const { host, port, secure, connections: most, limits: given } = parts;
+  const limits = { ...DEFAULTS, ...given };
+  const hall = createHall({ most: limits.waiting, perNetwork: limits.waitingPerNetwork });
+  const open = new Map<Socket, Connection>();
+  let admitted = 0;
+
+  function welcome(raw: Socket, tls: Pick<TlsSource, "context"> | undefined) {
+    const address = plainAddress(raw.remoteAddress);
+    raw.setNoDelay(true);
+    const socket = tls === undefined ? readIntoOneBuffer(raw) : new TLSSocket(raw, { isServer: true, secureContext: tls.context(), SNICallback: (name, done) => done(null, tls.context(name)) });
+    // Destroying only what lies on top leaves a handshake that has not begun.
+    const destroy = () => {
+      socket.destroy();
+      raw.destroy();
+    };
+    raw.on("error", destroy);
+    let deadline: NodeJS.Timeout | undefined;
+    let leaveHall = () => {};
+
+    /** Into the hall, (again) for as long as it takes to say what is wanted. */
+    function wait() {
+      if (socket.destroyed) return;
+      socket.setTimeout(limits.admissionMs);
+      deadline = setTimeout(destroy, limits.admissionMs).unref();
+      leaveHall = hall.enter(address, destroy);
+    }
+
+    function goIn() {
+      clearTimeout(deadline);
+      leaveHall();
+    }
+
+    function admit() {
+      if (admitted >= most) throw noPlace(most);
+      admitted++;
+      goIn();
+      socket.setTimeout(limits.idleMs);
+      return () => void admitted--;
+    }
+
+    wait();
+    open.set(socket, createConnection({ ...parts, socket, address, protocol: tls === undefined ? "rtmp" : "rtmps", admit, onIdle: wait }));
+    socket.once("close", () => {
+      goIn();
+      open.delete(socket);
+      raw.destroy();
+    });
+  }
+
+  const servers: Server[] = [];
+  async function listen(at: number, tls?: Pick<TlsSource, "context">): Promise<number> {
+    const server = createServer((socket) => welcome(socket, tls));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (err) => reject(streamErrors.liveListenFailed({ port: at, host, reason: messageOf(err) }, { cause: err })));
+      server.listen({ host, port: at }, resolve);
+    });
+    server.on("error", (err) => parts.log.error({ err }, "rtmp: a connection could not be taken"));
+    servers.push(server);
+    return (server.address() as AddressInfo).port;
+  }
+
+  async function close() {
+    const closed = servers.map((server) => new Promise<void>((resolve) => void server.close(() => resolve())));
+    for (const connection of open.values()) connection.end(streamErrors.liveShuttingDown());
+    await Promise.all(closed);
+  }
+
+  try {
+    const plainPort = port === undefined ? undefined : await listen(port);
+    const securePort = secure === undefined ? undefined : await listen(secure.port, secure.tls);
+    return { port: plainPort, securePort, load: () => ({ admitted, waiting: hall.size }), close };
+  } catch (err) {
+    await close();
+    throw err instanceof UserError ? err : streamErrors.liveListenFailed({ port, host, reason: messageOf(err) }, { cause: err });
+  }
+}

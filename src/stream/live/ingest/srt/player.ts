@@ -1,0 +1,58 @@
+import type { SrtConnection, SrtHandlers } from "../../../../protocol/srt/index.ts";
+import { streamErrors } from "../../../errors.ts";
+import type { LiveInputDirectory } from "../../inputs/port.ts";
+import type { LiveSession, LiveSessions } from "../../session.ts";
+import type { Caller } from "./caller.ts";
+import { createTsPlayer } from "./ts-player.ts";
+
+export interface PlayerParts {
+  sessions: Pick<LiveSessions, "of">;
+  inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
+}
+
+/** What one datagram carries: seven packets of a transport stream, as every sender of them has it. */
+const DATAGRAM = 7 * 188;
+
+/** Rejects UserError: liveInputDisabled, liveNotPublished. */
+export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
+  if (!caller.input.enabled) return Promise.reject(streamErrors.liveInputDisabled());
+  const session = parts.sessions.of(caller.input.uid);
+  if (session === undefined) return Promise.reject(streamErrors.liveNotPublished());
+  return Promise.resolve((connection) => play(parts, caller, session, connection));
+}
+
+/** Sends a broadcast from its last key frame on, until it is over, the player leaves, or its key is revoked. */
+function play({ inputs }: PlayerParts, { input, streamId, passphrase }: Caller, session: LiveSession, connection: SrtConnection): SrtHandlers {
+  const player = createTsPlayer({
+    now: () => performance.now(),
+    write(packets) {
+      for (let at = 0; at < packets.length; at += DATAGRAM) connection.send(packets.subarray(at, at + DATAGRAM));
+    },
+  });
+  /** The subscription may end before there is a way to end it. */
+  let unsubscribe = () => {};
+  let over = false;
+  const leave = () => {
+    over = true;
+    unsubscribe();
+    stopListening();
+  };
+  const end = (how: "close" | "finish") => {
+    if (over) return;
+    leave();
+    connection[how]();
+  };
+  const check = () => inputs.bySrtStreamId(streamId).then((now) => {
+    if (now === undefined || now.passphrase !== passphrase || !now.input.enabled) end("close");
+    // What cannot be asked now is asked at the next change.
+  }, () => {});
+  const stopListening = inputs.onChange((uid) => {
+    if (uid === input.uid || uid === "") void check();
+  });
+  const subscription = session.subscribe({ ...player, end: () => end("finish"), lag: connection.waiting });
+  unsubscribe = subscription;
+  if (over) subscription();
+  // The key may have been revoked while it was tried.
+  void check();
+  return { data: () => {}, lost: () => {}, ended: leave };
+}

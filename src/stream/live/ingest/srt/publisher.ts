@@ -1,0 +1,46 @@
+import { type Log, UserError } from "../../../../kernel/index.ts";
+import type { SrtConnection, SrtHandlers } from "../../../../protocol/srt/index.ts";
+import type { Publishing } from "../../publish.ts";
+import type { Caller } from "./caller.ts";
+import { createTsPublisher } from "./ts-publisher.ts";
+
+export interface PublisherParts {
+  publishing: Publishing;
+  log: Log;
+}
+
+/** Rejects what `publish` does. */
+export async function admitPublisher({ publishing, log }: PublisherParts, { streamId, passphrase, address }: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
+  const publication = await publishing.publish({ protocol: "srt", credential: streamId, passphrase, address });
+  return (connection) => {
+    const stream = createTsPublisher(publication);
+    /** What cannot be taken ends the connection: SRT has no words for more. */
+    const guarded = (work: () => void): boolean => {
+      try {
+        work();
+        return true;
+      } catch (err) {
+        if (err instanceof UserError) log.info({ input: publication.input, reason: err.message }, "srt: a broadcast is not taken");
+        else log.error({ err, input: publication.input }, "srt: a broadcast could not be read");
+        return false;
+      }
+    };
+    const stop = () => {
+      connection.close();
+      publication.end(false);
+    };
+    publication.signal.addEventListener("abort", stop, { once: true });
+    if (publication.signal.aborted) stop();
+    return {
+      data(payload) {
+        if (!publication.signal.aborted && !guarded(() => stream.write(payload))) stop();
+      },
+      lost: publication.lost,
+      ended(clean) {
+        publication.signal.removeEventListener("abort", stop);
+        guarded(stream.end);
+        publication.end(clean);
+      },
+    };
+  };
+}

@@ -1,0 +1,60 @@
+import { type Log, messageOf, UserError } from "../../../../kernel/index.ts";
+import { plainAddress } from "../../../../kernel/networks.ts";
+import { listenSrt, type SrtDoor, type SrtRejection } from "../../../../protocol/srt/index.ts";
+import { streamErrors } from "../../../errors.ts";
+import type { LiveInputDirectory } from "../../inputs/port.ts";
+import type { Publishing } from "../../publish.ts";
+import type { LiveSessions } from "../../session.ts";
+import { admitPlayer } from "./player.ts";
+import { admitPublisher } from "./publisher.ts";
+
+export interface SrtServerParts {
+  host: string;
+  /** UDP. 0 takes a free one. */
+  port: number;
+  /** Publishers and players at once. */
+  connections: number;
+  publishing: Publishing;
+  sessions: Pick<LiveSessions, "of">;
+  inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
+  log: Log;
+}
+
+export interface SrtServer {
+  readonly port: number;
+  /** Publishers and players. */
+  load(): number;
+  /** Ends all connections. */
+  close(): Promise<void>;
+}
+
+/** What callers are told of our refusals. */
+const REJECTIONS: Record<string, SrtRejection> = {
+  liveKeyUnknown: "unauthorized", liveInputDisabled: "forbidden", liveInputBusy: "conflict", liveTooMany: "overload", liveNotPublished: "notFound", liveCodecUnsupported: "unsupportedMedia", liveShuttingDown: "down",
+};
+
+/** Listens for publishers and players of SRT, told apart by their stream ids. Rejects UserError liveListenFailed where the port cannot be had. */
+export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> {
+  const { host, port, connections, inputs, log } = parts;
+
+  function refused(err: unknown, address: string): SrtRejection {
+    if (!(err instanceof UserError)) throw err;
+    log.info({ address, reason: err.kind }, "srt: somebody was not let in");
+    return REJECTIONS[err.kind] ?? "serverError";
+  }
+
+  async function door({ streamId, address: given }: { streamId: string; address: string }): Promise<SrtRejection | SrtDoor> {
+    const address = plainAddress(given);
+    const found = await inputs.bySrtStreamId(streamId);
+    if (found === undefined) return refused(streamErrors.liveKeyUnknown(), address);
+    const admit = found.direction === "publish" ? admitPublisher : admitPlayer;
+    return { passphrase: found.passphrase, enter: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)) };
+  }
+
+  try {
+    const listener = await listenSrt({ host, port, most: connections, door, onError: (err) => log.error({ err }, "srt: a connection could not be taken") });
+    return { port: listener.port, load: listener.connections, close: listener.close };
+  } catch (err) {
+    throw streamErrors.liveListenFailed({ port, host, reason: messageOf(err) }, { cause: err });
+  }
+}

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test, type TestContext } from "node:test";
+import * as fc from "fast-check";
+import { countFrames, needsFfmpeg, runFfmpeg } from "../../../../../test/support/media.ts";
+import { UserError } from "../../../../kernel/index.ts";
+import { splitLengths } from "../../../../protocol/h264/index.ts";
+import { streamErrors } from "../../../errors.ts";
+import { startSrtServer } from "./server.ts";
+import { type Published, until } from "../studio.testing.ts";
+import { address, createStudio, ffmpeg, live, openSrt, relay } from "./srt.testing.ts";
+
+const SECRET = "correct-horse-battery";
+
+const videoOf = ({ packets }: Pick<Published, "packets">) => packets.filter(({ kind }) => kind === "video");
+const audioOf = ({ packets }: Pick<Published, "packets">) => packets.filter(({ kind }) => kind === "audio");
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "reelpost-srt-"));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Every picture as a whole, at the right distance, and the sound with it. */
+function assertWhole({ packets }: Published, seconds: number) {
+  const begin = { packets: packets.filter(({ dts }) => dts < seconds * 1_000_000 - 1000) };
+  const [video, audio] = [videoOf(begin), audioOf(begin)];
+  assert.equal(video.length, Math.round(seconds * 25));
+  assert.ok(video[0]!.key);
+  assert.ok(video.every(({ data }) => splitLengths(data).reduce((sum, nal) => sum + 4 + nal.length, 0) === data.length));
+  for (const [i, { dts }] of video.entries()) assert.ok(i === 0 || Math.abs(dts - video[i - 1]!.dts - 40_000) < 20, `${dts} after ${video[i - 1]?.dts}`);
+  for (const [i, { dts }] of audio.entries()) assert.ok(i === 0 || Math.abs(dts - audio[i - 1]!.dts - 21_333) < 20, `${dts} after ${audio[i - 1]?.dts}`);
+  assert.ok(Math.abs(audio.length * 0.021333 - video.length / 25) < 0.1, `${audio.length} frames of sound`);
+}
+
+describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
+  test("in the clear and encrypted, many at one port, each by its stream id", async (t) => {
+    const { port, add, published, server } = await openSrt(t);
+    const names = ["one", "two", "three", "four"];
+    const options: Record<string, [string, string]> = { one: ["", ""], two: [SECRET, ""], three: [`${SECRET}3`, "&pbkeylen=32"], four: [`${SECRET}4`, "&pbkeylen=24&kmrefreshrate=60&kmpreannounce=20"] };
+    for (const name of names) add(name, options[name]![0]);
+    const ended = await Promise.all(names.map((name) => ffmpeg(t, [...live(2), "-f", "mpegts", address(port, name, ...options[name]!)]).done));
+    assert.deepEqual(ended.map(({ code }) => code), [0, 0, 0, 0]);
+    await until("all to be over", () => published.every(({ ended }) => ended !== undefined));
+    assert.deepEqual(published.map(({ claim }) => claim.credential).sort(), [...names].sort());
+    for (const one of published) {
+      assert.equal(one.ended, "clean");
+      assert.deepEqual([one.claim.protocol, one.claim.address, one.lost], ["srt", "127.0.0.1", 0]);
+      const [{ video, audio }] = one.tracks as [Published["tracks"][number]];
+      assert.deepEqual([one.tracks.length, video!.codec, video!.width, video!.height, video!.config[0]], [1, "h264", 320, 180, 1]);
+      assert.deepEqual([audio!.codec, audio!.sampleRate, audio!.channels, audio!.config.toString("hex")], ["aac", 48_000, 2, "1190"]);
+      assertWhole(one, 2);
+      assert.deepEqual(videoOf(one).flatMap(({ key }, i) => (key ? [i] : [])), [0, 25]);
+    }
+    assert.equal(server.load(), 0);
+  });
+
+  test("with B-frames, HEVC, MP3 and Opus, sound alone, and pictures alone", async (t) => {
+    const { port, add, published } = await openSrt(t);
+    const kinds = {
+      late: ["-bf", "2", "-c:a", "libmp3lame"], hevc: ["-c:v", "libx265", "-x265-params", "log-level=none:keyint=25:bframes=0", "-c:a", "libopus"], sound: ["-vn"], silent: ["-an"],
+    };
+    for (const name of Object.keys(kinds)) add(name, "");
+    const ended = await Promise.all(Object.entries(kinds).map(([name, options]) => ffmpeg(t, [...live(1.4, ["-preset", "ultrafast", ...options]), "-f", "mpegts", address(port, name)]).done));
+    assert.deepEqual(ended.map(({ code }) => code), [0, 0, 0, 0]);
+    const get = (name: string) => published.find(({ claim }) => claim.credential === name)!;
+    await until("all to be over", () => published.length === 4 && published.every(({ ended }) => ended === "clean"));
+    assert.ok(videoOf(get("late")).some(({ pts, dts }) => pts > dts));
+    assert.deepEqual([get("late").tracks[0]!.audio!.codec, get("late").tracks[0]!.audio!.sampleRate], ["mp3", 48_000]);
+    const { video, audio } = get("hevc").tracks[0]!;
+    assert.deepEqual([video!.codec, video!.width, video!.height, video!.config[0], audio!.codec, audio!.config.toString("latin1", 0, 8)], ["hevc", 320, 180, 1, "opus", "OpusHead"]);
+    assert.ok(audioOf(get("hevc")).every(({ dts }, i, all) => i === 0 || Math.abs(dts - all[i - 1]!.dts - 20_000) < 20));
+    assert.deepEqual([videoOf(get("sound")).length, get("sound").tracks[0]!.video], [0, undefined]);
+    assert.ok(audioOf(get("sound")).length > 40);
+    assert.deepEqual([videoOf(get("silent")).length, get("silent").tracks[0]!.audio], [35, undefined]);
+  });
+
+  test("over a line that loses and delays, everything comes but what is lost last", async (t) => {
+    const { port, add, published } = await openSrt(t);
+    add("far", SECRET);
+    const line = await relay(t, port, { loss: 0.08, delayMs: 15 });
+    const { code } = await ffmpeg(t, [...live(3, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]), "-f", "mpegts", address(line.port, "far", SECRET, "&latency=800000&connect_timeout=20000")]).done;
+    assert.equal(code, 0);
+    await until("it to be over", () => published[0]?.ended !== undefined);
+    assert.ok(line.dropped > 20, `${line.dropped} datagrams were lost`);
+    // What was lost last is not missed by anybody before the sender hangs up.
+    assertWhole(published[0]!, 2.2);
+  });
+
+  test("who is not let in is told why", async (t) => {
+    const { port, add, change, published } = await openSrt(t);
+    add("open", "");
+    add("sealed", SECRET);
+    add("off", SECRET);
+    change("off", { enabled: false });
+    add("other", "");
+    const publish = async (url: string, options: string[] = []) => ffmpeg(t, [...live(1, options), "-f", "mpegts", url]).done;
+    for (const [url, reason] of [
+      [address(port, "nobody", SECRET), /rejection reason|REJECT/],
+      [address(port, "sealed", "wrong-horse-battery"), /Incorrect passphrase/],
+      [address(port, "sealed"), /Password required or unexpected/],
+      [address(port, "open", SECRET), /Password required or unexpected/],
+      [address(port, "off", SECRET), /rejection reason|REJECT/],
+    ] as const) {
+      const { code, words } = await publish(url);
+      assert.notEqual(code, 0, url);
+      assert.match(words, reason, url);
+    }
+    assert.equal(published.length, 0);
+    // The connection is there before it can be known.
+    await publish(address(port, "other"), ["-c:v", "mpeg2video"]);
+    await until("it to be refused", () => published[0]?.ended === "broken");
+    assert.deepEqual([published[0]!.unsupported, published[0]!.packets], [["video MPEG-2 video"], []]);
+  });
+
+  test("two on one input, one that vanishes, and one that is sent away", async (t) => {
+    const { port, add, published, server } = await openSrt(t);
+    add("one", SECRET);
+    const first = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
+    await until("it to publish", () => (published[0]?.packets.length ?? 0) > 0);
+    const second = await ffmpeg(t, [...live(1), "-f", "mpegts", address(port, "one", SECRET)]).done;
+    assert.notEqual(second.code, 0);
+    assert.deepEqual([published.length, published[0]!.ended], [1, undefined]);
+    first.kill();
+    await until("it to be missed", () => published[0]!.ended !== undefined);
+    assert.deepEqual([published[0]!.ended, server.load()], ["broken", 0]);
+    const third = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
+    await until("it to publish", () => (published[1]?.packets.length ?? 0) > 0);
+    published[1]!.abort(streamErrors.liveKeyRevoked());
+    assert.notEqual((await third.done).code, 0);
+    await until("it to be gone", () => server.load() === 0);
+  });
+});
+
+describe("players", { ...needsFfmpeg, concurrency: true }, () => {
+  test("see what is published, from a key frame on, until it is over", async (t) => {
+    const { port, add, published } = await openSrt(t);
+    add("show", SECRET);
+    const to = await folder(t);
+    const early = await ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "early.ts")]).done;
+    assert.notEqual(early.code, 0, "nothing is published yet");
+    const publisher = ffmpeg(t, [...live(6, ["-bf", "2", "-preset", "veryfast"]), "-f", "mpegts", address(port, "show", SECRET)]);
+    await until("it to publish", () => published[0] !== undefined && videoOf(published[0]).length > 30);
+    const line = await relay(t, port, { loss: 0.05, delayMs: 10 });
+    const [near, far] = [ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "near.ts")]), ffmpeg(t, ["-i", address(line.port, "playshow", SECRET, "&latency=600000&connect_timeout=20000"), "-c", "copy", join(to, "far.ts")])];
+    await publisher.done;
+    assert.deepEqual([(await near.done).code, (await far.done).code], [0, 0]);
+    assert.equal(published[0]!.ended, "clean");
+    for (const name of ["near.ts", "far.ts"]) {
+      const path = join(to, name);
+      const frames = await countFrames(path);
+      assert.ok(frames >= 75 && frames <= 150, `${frames} pictures in ${name}`);
+      // Nothing in it is broken: what was lost came again.
+      await runFfmpeg(["-xerror", "-err_detect", "explode", "-i", path, "-f", "null", "-"]);
+      const said = await runFfmpeg(["-show_entries", "stream=codec_name,width,height,sample_rate", "-of", "csv=p=0", path], "ffprobe");
+      assert.match(said.toString(), /h264,320,180/);
+      assert.match(said.toString(), /aac,48000/);
+    }
+    assert.ok(line.dropped > 5);
+    assert.ok((await readFile(join(to, "near.ts"))).length > 50_000);
+  });
+
+  test("with the key of publishers, a wrong one and a revoked one see nothing (more)", async (t) => {
+    const { port, add, change, published, server } = await openSrt(t);
+    add("show", SECRET);
+    const publisher = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "show", SECRET)]);
+    await until("it to publish", () => (published[0]?.packets.length ?? 0) > 0);
+    const play = (url: string) => ffmpeg(t, ["-i", url, "-c", "copy", "-f", "null", "-"]);
+    assert.notEqual((await play(address(port, "playshow", "wrong-horse-battery")).done).code, 0);
+    assert.notEqual((await play(address(port, "playnothing", SECRET)).done).code, 0);
+    const player = play(address(port, "playshow", SECRET));
+    await until("it to play", () => server.load() === 2);
+    change("show", { passphrase: "another-horse-battery" });
+    await player.done;
+    await until("it to be gone", () => server.load() === 1);
+    publisher.kill();
+  });
+});
+
+test("a port that is taken is told of, and one that is full refuses", async (t) => {
+  const { port } = await openSrt(t);
+  const studio = createStudio();
+  await assert.rejects(startSrtServer({ host: "127.0.0.1", port, connections: 1, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, log: { ...console, child: () => console } as never }), (err) => err instanceof UserError && err.kind === "liveListenFailed");
+});
+
+test("garbage is answered by nothing and harms nobody", async (t) => {
+  const { port, server } = await openSrt(t);
+  const socket = createSocket("udp4");
+  t.after(() => void socket.close());
+  let answers = 0;
+  socket.on("message", () => answers++);
+  const send = (bytes: Uint8Array) => new Promise<void>((resolve) => void socket.send(bytes, port, "127.0.0.1", () => resolve()));
+  await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 1500 }), fc.boolean(), async (bytes, control) => {
+    // Of a packet to nobody at least the beginning is right.
+    if (control && bytes.length >= 16) bytes.set([0x80, 0, 0, 0], 0);
+    if (control && bytes.length >= 16) bytes.set([0, 0, 0, 0], 12);
+    if (control && bytes.length >= 40) bytes.set([0xff, 0xff, 0xff, 0xff], 36);
+    await send(bytes);
+  }), { numRuns: 300 });
+  // It is there still: an induction is answered.
+  const induction = Buffer.alloc(64);
+  induction.writeUInt32BE(0x8000_0000, 0);
+  induction.writeUInt32BE(4, 16);
+  induction.writeUInt32BE(1, 36);
+  const before = answers;
+  await send(induction);
+  await until("an answer", () => answers > before);
+  assert.equal(server.load(), 0);
+});

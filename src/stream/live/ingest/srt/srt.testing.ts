@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import type { TestContext } from "node:test";
+import { AAC, X264 } from "../../../../../test/support/media.ts";
+import { silentLog } from "../../../../kernel/index.ts";
+import { streamErrors } from "../../../errors.ts";
+import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
+import type { Publishing } from "../../publish.ts";
+import type { LiveSessions } from "../../session.ts";
+import { createStage, type Published, someInput } from "../studio.testing.ts";
+import { type SrtServerParts, startSrtServer } from "./server.ts";
+
+export interface Studio extends Publishing {
+  inputs: LiveInputDirectory;
+  sessions: Pick<LiveSessions, "of">;
+  published: Published[];
+  /** An input whose stream ids are "<name>" and "play<name>". */
+  add(name: string, passphrase: string): LiveInput;
+  change(name: string, change: { passphrase?: string; enabled?: boolean }): void;
+}
+
+export function createStudio(): Studio {
+  const inputs = new Map<string, { input: LiveInput; passphrase: string }>();
+  const listeners = new Set<(uid: string) => void>();
+  const { publish, published, sessions } = createStage();
+  const bySrtStreamId: LiveInputDirectory["bySrtStreamId"] = (streamId) => {
+    const found = inputs.get(streamId.replace(/^play/, ""));
+    return Promise.resolve(found && { ...found, direction: streamId.startsWith("play") ? "play" : "publish" });
+  };
+
+  return {
+    published,
+    sessions: { of: (uid) => sessions.get(uid) },
+    inputs: {
+      bySrtStreamId,
+      find: () => Promise.resolve(undefined),
+      byPublishKey: () => Promise.resolve(undefined),
+      byPlaybackKey: () => Promise.resolve(undefined),
+      onChange(listener) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    },
+    add(name, passphrase) {
+      const input = someInput();
+      inputs.set(name, { input, passphrase });
+      return input;
+    },
+    change(name, { passphrase, enabled }) {
+      const found = inputs.get(name)!;
+      inputs.set(name, { input: { ...found.input, enabled: enabled ?? found.input.enabled }, passphrase: passphrase ?? found.passphrase });
+      for (const listener of listeners) listener(found.input.uid);
+    },
+    async publish(claim) {
+      const { input } = (await bySrtStreamId(claim.credential))!;
+      if (!input.enabled) throw streamErrors.liveInputDisabled();
+      return publish(input, claim);
+    },
+  };
+}
+
+export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {}) {
+  const studio = createStudio();
+  const server = await startSrtServer({ host: "127.0.0.1", port: 0, connections: 100, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, log: silentLog, ...parts });
+  t.after(() => server.close());
+  return { ...studio, server, port: server.port };
+}
+
+export interface Running {
+  child: ChildProcess;
+  /** Its exit code and what it said. */
+  done: Promise<{ code: number | null; words: string }>;
+  kill(): void;
+}
+
+/** ffmpeg as the outside has it. */
+export function ffmpeg(t: TestContext, args: string[]): Running {
+  const child = spawn("ffmpeg", ["-hide_banner", "-nostdin", "-y", "-loglevel", "verbose", ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  let words = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-20_000)));
+  const done = new Promise<{ code: number | null; words: string }>((resolve) => void child.once("close", (code) => resolve({ code, words })));
+  t.after(() => void child.kill("SIGKILL"));
+  return { child, done, kill: () => void child.kill("SIGKILL") };
+}
+
+/** Pictures of 320x180 with sound, in real time. */
+export const live = (seconds: number, options: string[] = []): string[] => [
+  "-re", "-f", "lavfi", "-i", `testsrc2=size=320x180:rate=25:duration=${seconds}`, "-f", "lavfi", "-i", `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
+  ...X264, "-g", "25", ...AAC, ...options,
+];
+
+/** With it ffmpeg hangs up when everything has arrived, and not before. What is lost last is not missed by anybody, and is waited for in vain. */
+const LINGER = "&linger=3";
+
+export const address = (port: number, streamId: string, passphrase = "", more = ""): string => `srt://127.0.0.1:${port}?mode=caller&streamid=${streamId}${passphrase === "" ? "" : `&passphrase=${passphrase}`}${LINGER}${more}`;
+
+export interface Relay {
+  port: number;
+  passed: number;
+  dropped: number;
+}
+
+/** A bad line to a server: datagrams are lost and come late, by other amounts each. The random numbers are the same each time. */
+export async function relay(t: TestContext, to: number, { loss, delayMs }: { loss: number; delayMs: number }): Promise<Relay> {
+  const front = createSocket("udp4");
+  const backs = new Map<string, Socket>();
+  const state: Relay = { port: 0, passed: 0, dropped: 0 };
+  let seed = 1;
+  let closed = false;
+  const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const pass = (send: () => void) => {
+    if (random() < loss) return void state.dropped++;
+    state.passed++;
+    setTimeout(() => !closed && send(), delayMs * (1 + random() / 2));
+  };
+  function backFor(from: RemoteInfo): Socket {
+    const key = String(from.port);
+    const known = backs.get(key);
+    if (known !== undefined) return known;
+    const back = createSocket("udp4");
+    back.on("message", (bytes) => pass(() => front.send(bytes, from.port, from.address)));
+    backs.set(key, back);
+    return back;
+  }
+  front.on("message", (bytes, from) => pass(() => backFor(from).send(bytes, to, "127.0.0.1")));
+  await new Promise<void>((resolve) => front.bind(0, "127.0.0.1", () => resolve()));
+  state.port = front.address().port;
+  t.after(() => {
+    closed = true;
+    front.close();
+    for (const back of backs.values()) back.close();
+  });
+  return state;
+}

@@ -1,0 +1,140 @@
+import { H264Error, joinLengths, NAL, nalType, readSps, splitAnnexB, writeAvcConfig } from "../../../../protocol/h264/index.ts";
+import { HEVC_NAL, hevcNalType, isHevcKey, readHevcSps, writeHevcConfig } from "../../../../protocol/hevc/index.ts";
+import { type AdtsFrame, createAdtsReader, createMpegAudioReader, opusHead, readOpus, type TsStream, type TsUnit } from "../../../../protocol/mpegts/index.ts";
+import type { LiveAudioTrack, LiveVideoTrack, MediaPacket } from "../../packets.ts";
+
+/** Makes packets of one stream of a transport stream. */
+export interface StreamReader {
+  kind: "video" | "audio";
+  /** Undefined: nothing can be made of it (yet). Times in microseconds, on the clock of the stream. */
+  read(unit: TsUnit): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;
+}
+
+const micros = (ticks: number) => Math.round((ticks * 100) / 9);
+
+/** Undefined for what no broadcast here is made of. */
+export function createStreamReader({ codec, channels }: TsStream): StreamReader | undefined {
+  switch (codec) {
+    case "h264":
+      return createVideoReader(H264);
+    case "hevc":
+      return createVideoReader(HEVC);
+    case "aac":
+      return createFrameReader("aac");
+    case "mp3":
+      return createFrameReader("mp3");
+    case "opus":
+      return createOpusReader(channels === 1 ? 1 : 2);
+    default:
+      return undefined;
+  }
+}
+
+interface VideoSyntax {
+  codec: "h264" | "hevc";
+  typeOf(nal: Buffer): number;
+  /** Types of the parameter sets, in the order in which `configure` takes them. */
+  sets: readonly number[];
+  /** Types that belong to no picture. */
+  leftOut: ReadonlySet<number>;
+  isKey(type: number): boolean;
+  /** The last set of each type. Throws H264Error. */
+  configure(sets: readonly Buffer[][]): Pick<LiveVideoTrack, "config" | "width" | "height">;
+}
+
+const H264: VideoSyntax = {
+  codec: "h264", typeOf: nalType, sets: [NAL.sps, NAL.pps],
+  leftOut: new Set([NAL.sps, NAL.pps, NAL.delimiter, NAL.endOfSequence, NAL.endOfStream, NAL.filler]),
+  isKey: (type) => type === NAL.idr,
+  configure([sps, pps]) {
+    const { width, height } = readSps(sps![0]!);
+    return { config: writeAvcConfig(sps!, pps!), width, height };
+  },
+};
+
+const HEVC: VideoSyntax = {
+  codec: "hevc", typeOf: hevcNalType, sets: [HEVC_NAL.vps, HEVC_NAL.sps, HEVC_NAL.pps],
+  leftOut: new Set(Object.values(HEVC_NAL)),
+  isKey: isHevcKey,
+  configure([vps, sps, pps]) {
+    const { width, height } = readHevcSps(sps![0]!);
+    return { config: writeHevcConfig(vps!, sps!, pps!), width, height };
+  },
+};
+
+/** Parameter sets go from the pictures into the configuration. */
+function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: VideoSyntax): StreamReader {
+  const known: Buffer[][] = sets.map(() => []);
+  let track: LiveVideoTrack | undefined;
+
+  function learn(nals: readonly Buffer[]) {
+    let news = false;
+    for (const [i, type] of sets.entries()) {
+      const given = nals.filter((nal) => typeOf(nal) === type);
+      if (given.length === 0 || (given.length === known[i]!.length && given.every((nal, j) => nal.equals(known[i]![j]!)))) continue;
+      known[i] = given.map((nal) => Buffer.from(nal));
+      news = true;
+    }
+    if (!news || known.some((given) => given.length === 0)) return;
+    try {
+      track = { codec, ...configure(known) };
+    } catch (err) {
+      // Damaged on its way to the encoder: the next ones may be better.
+      if (!(err instanceof H264Error)) throw err;
+    }
+  }
+
+  return {
+    kind: "video",
+    read({ pts, dts, data }) {
+      const nals = splitAnnexB(data);
+      learn(nals);
+      const picture = nals.filter((nal) => !leftOut.has(typeOf(nal)));
+      if (track === undefined || picture.length === 0) return undefined;
+      return { track, packets: [{ kind: "video", dts: micros(dts), pts: micros(pts), key: picture.some((nal) => isKey(typeOf(nal))), data: joinLengths(picture) }] };
+    },
+  };
+}
+
+/** AAC and MP3: frames that may begin in one unit and end in the next. */
+function createFrameReader(codec: "aac" | "mp3"): StreamReader {
+  const aac = createAdtsReader();
+  const mp3 = createMpegAudioReader();
+  let track: LiveAudioTrack | undefined;
+  let next = 0;
+
+  return {
+    kind: "audio",
+    read({ pts, data }) {
+      // The time of a unit is that of the first frame that begins in it.
+      let time = (codec === "aac" ? aac : mp3).holds() ? next : micros(pts);
+      const frames = codec === "aac" ? aac.read(data) : mp3.read(data);
+      if (frames === "other") return { unsupported: "MPEG audio of another layer than III" };
+      const packets: MediaPacket[] = [];
+      for (const frame of frames) {
+        const config: Buffer = "config" in frame ? (frame as AdtsFrame).config : Buffer.alloc(0);
+        if (track === undefined || track.sampleRate !== frame.sampleRate || track.channels !== frame.channels || !track.config.equals(config)) track = { codec, config, sampleRate: frame.sampleRate, channels: frame.channels };
+        packets.push({ kind: "audio", dts: Math.round(time), pts: Math.round(time), key: true, data: Buffer.from(frame.data) });
+        time += (frame.samples * 1_000_000) / frame.sampleRate;
+      }
+      next = time;
+      return track && { track, packets };
+    },
+  };
+}
+
+function createOpusReader(channels: number): StreamReader {
+  const track: LiveAudioTrack = { codec: "opus", config: opusHead(channels), sampleRate: 48_000, channels };
+  return {
+    kind: "audio",
+    read({ pts, data }) {
+      let time = micros(pts);
+      const packets = readOpus(data).map(({ data, samples }): MediaPacket => {
+        const packet: MediaPacket = { kind: "audio", dts: Math.round(time), pts: Math.round(time), key: true, data };
+        time += (samples * 1_000_000) / 48_000;
+        return packet;
+      });
+      return { track, packets };
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { NAL, readAvcConfig, splitLengths } from "../../../../protocol/h264/index.ts";
+import { HEVC_NAL, readHevcConfig } from "../../../../protocol/hevc/index.ts";
+import { adtsHeader, createTsMuxer, opusHeader, type TsCodec } from "../../../../protocol/mpegts/index.ts";
+import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../../packets.ts";
+import type { LiveSubscriber } from "../../session.ts";
+
+export interface TsPlayerOptions {
+  /** Whole packets of 188 octets, those of one picture or sound at once. */
+  write(packets: Buffer): void;
+  /** Milliseconds, monotonic. */
+  now: () => number;
+}
+
+/** Makes a transport stream of a broadcast, which goes on through its runs. What transport streams have no room for (VP8, VP9, AV1) is left out. */
+export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
+  const muxer = createTsMuxer(write);
+  let current: LiveTracks = {};
+  let began: number | undefined;
+  /** What is added to the times of the run, in microseconds; undefined before its first packet. */
+  let offset: number | undefined;
+  let latest = 0;
+  let sets: Buffer = Buffer.alloc(0);
+
+  /** After a gap in the broadcast there is one as long as it was. */
+  function offsetFor(dts: number): number {
+    if (began === undefined) {
+      began = now();
+      return -dts;
+    }
+    return Math.max(latest + STEP, (now() - began) * 1000) - dts;
+  }
+
+  return {
+    tracks({ video, audio }) {
+      current = { ...(video !== undefined && isWritten(video.codec) && { video }), ...(audio !== undefined && { audio }) };
+      offset = undefined;
+      sets = current.video === undefined ? Buffer.alloc(0) : parameterSets(current.video);
+      muxer.streams([
+        ...(current.video === undefined ? [] : [{ kind: "video" as const, codec: current.video.codec as TsCodec }]),
+        ...(current.audio === undefined ? [] : [{ kind: "audio" as const, codec: current.audio.codec, channels: current.audio.channels }]),
+      ]);
+    },
+    packet(packet) {
+      const track = current[packet.kind];
+      if (track === undefined) return;
+      const data = packet.kind === "video" ? pictureOf(current.video!, sets, packet) : soundOf(current.audio!, packet);
+      if (data === undefined) return;
+      offset ??= offsetFor(packet.dts);
+      const dts = Math.max(0, packet.dts + offset);
+      latest = Math.max(latest, dts);
+      muxer.unit({ kind: packet.kind, dts: ticks(dts), pts: ticks(Math.max(dts, packet.pts + offset)), key: packet.key, data });
+    },
+  };
+}
+
+/** Between the last packet of a run and the first of the next one, in microseconds. */
+const STEP = 40_000;
+const ticks = (micros: number) => Math.round(micros * 0.09);
+const isWritten = (codec: LiveVideoTrack["codec"]) => codec === "h264" || codec === "hevc";
+const START = Buffer.from([0, 0, 0, 1]);
+/** Each picture begins with one (ISO 13818-1, 2.14.1); any kind of picture may follow. */
+const DELIMITERS = { h264: Buffer.from([0, 0, 0, 1, NAL.delimiter, 0xf0]), hevc: Buffer.from([0, 0, 0, 1, HEVC_NAL.delimiter << 1, 1, 0x50]) };
+
+const annexB = (nals: readonly Buffer[]) => Buffer.concat(nals.flatMap((nal) => [START, nal]));
+
+function parameterSets({ codec, config }: LiveVideoTrack): Buffer {
+  if (codec === "hevc") return annexB(readHevcConfig(config));
+  const { sps, pps } = readAvcConfig(config);
+  return annexB([...sps, ...pps]);
+}
+
+function pictureOf({ codec }: LiveVideoTrack, sets: Buffer, { key, data }: MediaPacket): Buffer {
+  return Buffer.concat([DELIMITERS[codec as "h264" | "hevc"], ...(key ? [sets] : []), annexB(splitLengths(data))]);
+}
+
+function soundOf({ codec, config }: LiveAudioTrack, { data }: MediaPacket): Buffer | undefined {
+  if (codec === "mp3") return data;
+  const header = codec === "opus" ? opusHeader(data.length) : adtsHeader(config, data.length);
+  return header && Buffer.concat([header, data]);
+}

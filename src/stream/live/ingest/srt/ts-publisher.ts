@@ -1,0 +1,81 @@
+import { createTsDemuxer, type TsStream, type TsUnit } from "../../../../protocol/mpegts/index.ts";
+import type { LiveTracks, MediaPacket } from "../../packets.ts";
+import type { Publication } from "../../publish.ts";
+import { createStreamReader, type StreamReader } from "./stream-readers.ts";
+
+/** Publishes what a transport stream brings. What is thrown is UserError liveCodecUnsupported: the broadcast cannot be taken. */
+export interface TsPublisher {
+  write(bytes: Buffer): void;
+  end(): void;
+}
+
+/** Sound and picture are announced together: so long (in microseconds of the stream), and so many octets, the first waits for the other. */
+const PATIENCE = 2_000_000;
+const MOST_PENDING = 16 * 1024 * 1024;
+
+export function createTsPublisher(publication: Pick<Publication, "configure" | "unsupported" | "write">): TsPublisher {
+  const readers = new Map<number, StreamReader>();
+  let tracks: LiveTracks = {};
+  let announced = false;
+  let pending: MediaPacket[] = [];
+  let octets = 0;
+  let base: number | undefined;
+  const demuxer = createTsDemuxer({ streams: choose, unit });
+
+  /** The first of each kind that can be taken. A program in which the only picture, or the only sound, cannot be taken is refused. */
+  function choose(streams: TsStream[]) {
+    readers.clear();
+    for (const kind of ["video", "audio"] as const) {
+      const candidates = streams.flatMap((stream) => {
+        const reader = createStreamReader(stream);
+        return (reader?.kind ?? kindOf(stream)) === kind ? [{ stream, reader }] : [];
+      });
+      const chosen = candidates.find(({ reader }) => reader !== undefined);
+      if (chosen?.reader !== undefined) readers.set(chosen.stream.pid, chosen.reader);
+      else if (candidates.length > 0) throw publication.unsupported(kind, candidates[0]!.stream.name);
+    }
+    tracks = {};
+    announced = false;
+    pending = [];
+    octets = 0;
+  }
+
+  function unit(unit: TsUnit) {
+    const reader = readers.get(unit.stream.pid);
+    const read = reader?.read(unit);
+    if (reader === undefined || read === undefined) return;
+    if ("unsupported" in read) throw publication.unsupported(reader.kind, read.unsupported);
+    if (tracks[reader.kind] !== read.track) {
+      tracks = { ...tracks, [reader.kind]: read.track };
+      if (announced) publication.configure(tracks);
+    }
+    for (const packet of read.packets) {
+      if (announced) publish(packet);
+      else keep(packet);
+    }
+  }
+
+  function keep(packet: MediaPacket) {
+    pending.push(packet);
+    octets += packet.data.length;
+    const complete = [...readers.values()].every(({ kind }) => tracks[kind] !== undefined);
+    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MOST_PENDING) announce();
+  }
+
+  function announce() {
+    announced = true;
+    publication.configure(tracks);
+    base ??= Math.min(...pending.map(({ dts }) => dts));
+    for (const packet of pending) publish(packet);
+    pending = [];
+    octets = 0;
+  }
+
+  function publish(packet: MediaPacket) {
+    publication.write({ ...packet, dts: packet.dts - base!, pts: packet.pts - base! });
+  }
+
+  return { write: demuxer.write, end: demuxer.end };
+}
+
+const kindOf = ({ codec }: TsStream) => (codec === "other audio" ? "audio" : codec === "other video" ? "video" : undefined);

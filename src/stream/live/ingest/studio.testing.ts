@@ -1,0 +1,118 @@
+import { randomIds, type UserError } from "../../../kernel/index.ts";
+import { streamErrors } from "../../errors.ts";
+import type { LiveInput } from "../inputs/port.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import type { Publication, PublishClaim } from "../publish.ts";
+import type { LiveSession, LiveSubscriber } from "../session.ts";
+
+/** What came of one publisher. */
+export interface Published {
+  claim: PublishClaim;
+  input: string;
+  tracks: LiveTracks[];
+  packets: MediaPacket[];
+  lost: number;
+  /** Undefined: it goes on. */
+  ended?: "clean" | "broken";
+  unsupported: string[];
+  abort(reason: UserError): void;
+}
+
+/** Enough of a hub for the tests of one way in: everything that is published is kept, and given to whoever subscribes. */
+export interface Stage {
+  readonly published: Published[];
+  readonly sessions: ReadonlyMap<string, LiveSession>;
+  onSession(listener: (session: LiveSession) => void): () => void;
+  /** Throws liveInputBusy while another one publishes to the input. */
+  publish(input: LiveInput, claim: PublishClaim): Publication;
+  /** Octets that wait for each player, of all inputs. */
+  lags(): number[];
+}
+
+export function createStage(): Stage {
+  const sessions = new Map<string, LiveSession>();
+  const watching = new Set<(session: LiveSession) => void>();
+  const published: Published[] = [];
+  const all = new Set<LiveSubscriber>();
+
+  return {
+    published, sessions,
+    lags: () => [...all].map((subscriber) => subscriber.lag?.() ?? 0),
+    onSession(listener) {
+      watching.add(listener);
+      return () => void watching.delete(listener);
+    },
+    publish(input, claim) {
+      if (sessions.has(input.uid)) throw streamErrors.liveInputBusy({ seconds: 5 });
+      const told = new AbortController();
+      const over = new AbortController();
+      const subscribers = new Set<LiveSubscriber>();
+      let group: MediaPacket[] = [];
+      let tracks: LiveTracks = {};
+      const run = { id: randomIds.hex(), started: 0 };
+      const record: Published = { claim, input: input.uid, tracks: [], packets: [], lost: 0, unsupported: [], abort: (reason) => told.abort(reason) };
+      published.push(record);
+      const session: LiveSession = {
+        id: randomIds.hex(), input, protocol: claim.protocol, started: 0, tracks: () => tracks, signal: over.signal, wantKeyFrame: () => {},
+        health: () => ({ videoBitrate: 0, audioBitrate: 0, frameRate: 0, keyFrameInterval: 0, longestKeyFrameInterval: 0, dropped: 0, lost: 0, bFrames: false, problems: [] }),
+        subscribe(subscriber) {
+          subscribers.add(subscriber);
+          all.add(subscriber);
+          subscriber.tracks(tracks, run);
+          for (const packet of group) subscriber.packet(packet);
+          return () => {
+            subscribers.delete(subscriber);
+            all.delete(subscriber);
+          };
+        },
+      };
+      return {
+        input: input.uid, signal: told.signal,
+        configure(now) {
+          if (record.ended !== undefined) return;
+          tracks = now;
+          group = [];
+          record.tracks.push(now);
+          for (const subscriber of subscribers) subscriber.tracks(now, run);
+          if (sessions.has(input.uid)) return;
+          sessions.set(input.uid, session);
+          for (const listener of watching) listener(session);
+        },
+        unsupported(kind, codec) {
+          record.unsupported.push(`${kind} ${codec}`);
+          return streamErrors.liveCodecUnsupported({ reason: `its ${kind} is ${codec}` });
+        },
+        write(packet) {
+          if (record.ended !== undefined) return;
+          record.packets.push(packet);
+          if (packet.kind === "video" && packet.key) group = [];
+          group.push(packet);
+          for (const subscriber of subscribers) subscriber.packet(packet);
+        },
+        lost: (packets) => void (record.lost += packets),
+        onKeyFrameWanted: () => {},
+        end(clean) {
+          if (record.ended !== undefined) return;
+          record.ended = clean ? "clean" : "broken";
+          if (sessions.get(input.uid) === session) sessions.delete(input.uid);
+          over.abort(clean ? streamErrors.livePublisherDone() : streamErrors.livePublisherLost());
+          for (const subscriber of subscribers) subscriber.end();
+        },
+      };
+    },
+  };
+}
+
+export const someInput = (): LiveInput => ({
+  uid: randomIds.hex(), account: "a", meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
+  recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false }, created: 0, modified: 0, keysRotatedAt: null,
+});
+
+/** Condition within a minute, or the test fails with these words. */
+export async function until(what: string, condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`after a minute still not: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,33 @@
+import type { Clock } from "../../../kernel/index.ts";
+import { createRecent } from "../../../kernel/recent.ts";
+import type { VideoCatalog } from "../../videos/port.ts";
+import type { InputsTable } from "./inputs-table.ts";
+import type { LiveState } from "./port.ts";
+
+/** Whether something of an input can be seen just now. */
+export interface LiveNow {
+  live: boolean;
+  /** Uid of the video that is being recorded; null: there is none. */
+  video: string | null;
+}
+
+export interface LiveBroadcasts {
+  /** Of an input, by uid; undefined where there is none. A second old at most, for everybody who waits for a broadcast asks. */
+  now(input: string): Promise<LiveNow | undefined>;
+}
+
+const LIVE: ReadonlySet<LiveState | null> = new Set<LiveState>(["connected", "reconnected", "new_configuration_accepted"]);
+const FRESH_MS = 1000;
+const KEPT = 5000;
+
+/** As the rows have it: the same in every process, whichever of them takes the broadcast. */
+export function createBroadcasts({ table, catalog, clock }: { table: Pick<InputsTable, "find">; catalog: Pick<VideoCatalog, "list">; clock: Clock }): LiveBroadcasts {
+  async function read(uid: string): Promise<LiveNow | undefined> {
+    const row = await table.find(uid);
+    if (row === undefined) return undefined;
+    const [video] = await catalog.list(row.account_id, { liveInput: uid, states: ["live-inprogress"], limit: 1 });
+    return { live: LIVE.has(row.status), video: video?.uid ?? null };
+  }
+  const recent = createRecent<LiveNow>({ read, clock, max: KEPT, freshMs: FRESH_MS });
+  return { now: recent.get };
+}

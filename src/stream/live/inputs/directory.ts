@@ -1,0 +1,95 @@
+import { type Clock, isHexId } from "../../../kernel/index.ts";
+import { createRecent } from "../../../kernel/recent.ts";
+import type { Events, Secrets } from "../../../store/index.ts";
+import type { InputsTable } from "./inputs-table.ts";
+import { isKey, isSameHash, keyHash, readSrtStreamId } from "./keys.ts";
+import type { LiveInput, LiveInputDirectory } from "./port.ts";
+import type { LiveSettings } from "./rules.ts";
+import type { InputRow } from "./live-table.ts";
+import type { LiveKeys, OwnedLiveInput } from "./types.ts";
+
+/** The id of the event is the uid of the input. */
+const LIVE_CHANGED = "stream.live";
+const KEPT = 5000;
+/** A change is told at once; this is for when the telling fails. */
+const FRESH_MS = 10_000;
+
+export const sealedFor = (uid: string): string => `stream/live/${uid}`;
+
+export const inputOf = (row: InputRow): LiveInput => ({
+  uid: row.uid, account: row.account_id, ...(JSON.parse(row.settings) as LiveSettings), created: row.created_at, modified: row.modified_at, keysRotatedAt: row.rotated_at,
+});
+
+export const ownedOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiveInput => ({
+  input: inputOf(row), keys: JSON.parse(secrets.open(row.keys, sealedFor(row.uid))) as LiveKeys, status: row.status, statusAt: row.status_at,
+});
+
+export interface DirectoryParts {
+  table: Pick<InputsTable, "find" | "uidByKey">;
+  secrets: Pick<Secrets, "open">;
+  events: Events;
+  clock: Clock;
+}
+
+export interface Directory extends LiveInputDirectory {
+  /** Called when a change is committed, before it is answered: here and, by the event, elsewhere the row is read again. */
+  changed(uid: string): void;
+  close(): void;
+}
+
+/** What ways in and out ask again and again, from memory. */
+export function createDirectory({ table, secrets, events, clock }: DirectoryParts): Directory {
+  const known = createRecent<Known>({
+    async read(uid) {
+      const row = await table.find(uid);
+      return row && { input: inputOf(row), keys: ownedOf(row, secrets).keys, publish: row.publish_hash, playback: row.playback_hash };
+    },
+    clock, max: KEPT, freshMs: FRESH_MS,
+  });
+  const byHash = { publish: uids("publish"), playback: uids("playback") };
+
+  function uids(kind: "publish" | "playback") {
+    return createRecent({ read: (hash) => table.uidByKey(kind, hash), clock, max: KEPT, freshMs: FRESH_MS });
+  }
+  function forget(uid: string) {
+    known.forget((_, key) => uid === "" || key === uid);
+    for (const recent of Object.values(byHash)) recent.forget((value) => uid === "" || value === uid);
+  }
+  // Before all who ask to be told: what they read then is new.
+  const unsubscribe = events.subscribe(LIVE_CHANGED, forget);
+
+  const find = async (uid: string) => (isHexId(uid) ? known.get(uid) : undefined);
+
+  async function byKey(kind: "publish" | "playback", key: string): Promise<LiveInput | undefined> {
+    if (!isKey(key)) return undefined;
+    const hash = keyHash(key);
+    const uid = await byHash[kind].get(hash);
+    const entry = uid === undefined ? undefined : await find(uid);
+    return entry !== undefined && isSameHash(entry[kind], hash) ? entry.input : undefined;
+  }
+
+  return {
+    find: async (uid) => (await find(uid))?.input,
+    byPublishKey: (key) => byKey("publish", key),
+    byPlaybackKey: (key) => byKey("playback", key),
+    async bySrtStreamId(streamId) {
+      const asked = readSrtStreamId(streamId);
+      const entry = asked && (await find(asked.uid));
+      if (asked === undefined || entry === undefined) return undefined;
+      return { input: entry.input, direction: asked.direction, passphrase: asked.direction === "publish" ? entry.keys.publish : entry.keys.playback };
+    },
+    onChange: (listener) => events.subscribe(LIVE_CHANGED, listener),
+    changed(uid) {
+      forget(uid);
+      events.publish(LIVE_CHANGED, uid);
+    },
+    close: unsubscribe,
+  };
+}
+
+interface Known {
+  input: LiveInput;
+  keys: LiveKeys;
+  publish: string;
+  playback: string;
+}

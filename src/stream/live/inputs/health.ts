@@ -1,0 +1,66 @@
+import type { Clock, Log } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import type { LiveHealth, LiveSessions } from "../session.ts";
+import { createHealthTable } from "./health-table.ts";
+
+export interface LiveHealthNotesParts {
+  db: Db;
+  /** Of this process; absent where nobody publishes to it. */
+  sessions?: Pick<LiveSessions, "all" | "of">;
+  clock: Pick<Clock, "now">;
+  log: Log;
+}
+
+/** How well broadcasts come in, told by every process, whichever of them takes them. */
+export interface LiveHealthNotes {
+  /** Of now where this process takes the broadcast, else some seconds old; undefined: nobody publishes. */
+  of(input: string): Promise<LiveHealth | undefined>;
+  /** Tells the other processes now. By itself every five seconds, once started. */
+  tell(): Promise<void>;
+  start(): void;
+  close(): Promise<void>;
+}
+
+const TELL_MS = 5000;
+const FRESH_MS = 15_000;
+const FORGET_MS = 60_000;
+/** Of one statement. */
+const BATCH = 500;
+
+export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesParts): LiveHealthNotes {
+  const table = createHealthTable(db);
+  let timer: NodeJS.Timeout | undefined;
+  let telling: Promise<void> = Promise.resolve();
+  let told = false;
+
+  async function write(): Promise<void> {
+    const now = clock.now();
+    const rows = (sessions?.all() ?? []).map((session) => ({ input_uid: session.input.uid, at: now, health: JSON.stringify(session.health()) }));
+    if (rows.length === 0 && !told) return;
+    try {
+      for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));
+      await table.forget(now - FORGET_MS);
+      told = rows.length > 0;
+    } catch (err) {
+      log.warn({ err }, "other processes could not be told how well broadcasts come in");
+    }
+  }
+  const tell = (): Promise<void> => (telling = telling.then(write));
+
+  return {
+    async of(input) {
+      const here = sessions?.of(input)?.health();
+      if (here !== undefined) return here;
+      const noted = await table.since(input, clock.now() - FRESH_MS);
+      return noted === undefined ? undefined : (JSON.parse(noted) as LiveHealth);
+    },
+    tell,
+    start() {
+      timer ??= setInterval(() => void tell(), TELL_MS).unref();
+    },
+    async close() {
+      clearInterval(timer);
+      await telling;
+    },
+  };
+}

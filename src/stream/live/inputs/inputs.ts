@@ -1,0 +1,67 @@
+import { type Clock, type Ids, isHexId } from "../../../kernel/index.ts";
+import type { Secrets } from "../../../store/index.ts";
+import { streamErrors } from "../../errors.ts";
+import { type Directory, inputOf, ownedOf, sealedFor } from "./directory.ts";
+import type { InputsTable } from "./inputs-table.ts";
+import { keyHash, newKeys } from "./keys.ts";
+import { changed, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
+import type { StatusTable } from "./status-table.ts";
+import type { InputRow } from "./live-table.ts";
+import type { LiveInputs } from "./types.ts";
+
+export interface InputsParts {
+  table: InputsTable;
+  history: Pick<StatusTable, "history">;
+  directory: Pick<Directory, "changed">;
+  secrets: Pick<Secrets, "seal" | "open">;
+  clock: Pick<Clock, "now">;
+  ids: Pick<Ids, "hex">;
+  minDeletionDays: number;
+}
+
+/** What owners do with their inputs. */
+export function createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays }: InputsParts): LiveInputs {
+  const rules = { minDeletionDays };
+
+  function keysOf(uid: string): Pick<InputRow, "publish_hash" | "playback_hash" | "keys"> {
+    const keys = newKeys(ids);
+    return { publish_hash: keyHash(keys.publish), playback_hash: keyHash(keys.playback), keys: secrets.seal(JSON.stringify(keys), sealedFor(uid)) };
+  }
+
+  async function find(account: string, uid: string): Promise<InputRow> {
+    const row = isHexId(uid) ? await table.find(uid) : undefined;
+    if (row?.account_id !== account) throw streamErrors.liveInputNotFound({ uid });
+    return row;
+  }
+
+  async function alter(account: string, uid: string, change: (row: InputRow) => Partial<InputRow>) {
+    const row = isHexId(uid) ? await table.update(account, uid, (before) => ({ ...change(before), modified_at: clock.now() })) : undefined;
+    if (row === undefined) throw streamErrors.liveInputNotFound({ uid });
+    directory.changed(uid);
+    return ownedOf(row, secrets);
+  }
+
+  return {
+    async create(account, said, { idempotencyKey } = {}) {
+      if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
+      const [uid, now] = [ids.hex(), clock.now()];
+      const settings = JSON.stringify(changed(DEFAULTS, said, rules));
+      const row: InputRow = { uid, account_id: account, settings, ...keysOf(uid), created_at: now, modified_at: now, rotated_at: null, status: null, status_at: null, noted: 0 };
+      const made = await table.insert(row, idempotencyKey === undefined ? undefined : keyHash(idempotencyKey));
+      if (made === "gone") throw streamErrors.liveKeyOfDeleted();
+      return ownedOf(made, secrets);
+    },
+    get: async (account, uid) => ownedOf(await find(account, uid), secrets),
+    async list(account, page) {
+      const { items, total } = await table.list(account, page);
+      return { items: items.map(inputOf), total };
+    },
+    update: (account, uid, change) => alter(account, uid, (row) => ({ settings: JSON.stringify(changed(JSON.parse(row.settings) as LiveSettings, change, rules)) })),
+    rotateKeys: (account, uid) => alter(account, uid, () => ({ ...keysOf(uid), rotated_at: clock.now() })),
+    async delete(account, uid) {
+      if (!isHexId(uid) || !(await table.delete(account, uid))) throw streamErrors.liveInputNotFound({ uid });
+      directory.changed(uid);
+    },
+    history: async (account, uid, page) => history.history((await find(account, uid)).uid, page),
+  };
+}

@@ -1,0 +1,32 @@
+import type { TestContext } from "node:test";
+import type { TestEngine } from "../../../../test/support/databases.ts";
+import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
+import { createLocalEvents, createSecrets, type Events } from "../../../store/index.ts";
+import type { VideoFilter } from "../../videos/port.ts";
+import type { Video } from "../../videos/video.ts";
+import { createLiveInputs } from "./live-inputs.ts";
+import { liveInputsMigrations } from "./live-table.ts";
+import type { LiveEvent } from "./types.ts";
+
+/** Live inputs on a real database, with a clock that stands still; `told` are their events, `late` changes how changes are told of. */
+export async function openLiveInputs(t: TestContext, engine: TestEngine, late: Partial<Events> = {}) {
+  const { db, another } = await engine.open(t, liveInputsMigrations);
+  const clock = createManualClock(Date.UTC(2026, 10, 21));
+  const events = createLocalEvents({ log: silentLog });
+  const told: LiveEvent[] = [];
+  const state = { deaf: false };
+  const recordings: Video[] = [];
+  const catalog = { list: async (account: string, { liveInput, states }: VideoFilter = {}) => recordings.filter((video) => video.account === account && video.liveInput === liveInput && states?.includes(video.state) === true) };
+  const parts = { events: { ...events, ...late }, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), clock, ids: randomIds, log: silentLog, catalog, settings: { min_deletion_days: 30, allow_private: false } };
+  const onEvent = async (event: LiveEvent) => {
+    if (state.deaf) throw new Error("the line is dead");
+    told.push(event);
+  };
+  const room = createLiveInputs({ db, ...parts, onEvent });
+  t.after(async () => {
+    room.close();
+    await events.close();
+  });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  return { ...room, db, clock, told, state, recordings, turn, elsewhere: async () => createLiveInputs({ db: await another(), ...parts }) };
+}

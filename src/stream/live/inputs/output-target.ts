@@ -1,0 +1,37 @@
+import { isIP } from "node:net";
+import { isLoopbackAddress, isNotPublicAddress } from "../../../kernel/networks.ts";
+import { streamErrors } from "../../errors.ts";
+
+export interface OutputTarget {
+  url: string;
+  streamKey: string;
+}
+
+const SCHEMES = ["rtmp:", "rtmps:", "srt:"];
+const LONGEST = 2048;
+// Both become words of protocols that are made of lines and octets.
+// oxlint-disable-next-line no-control-regex
+const CONTROLS = /[\u0000-\u001f\u007f]/;
+
+/**
+ * Checks where a broadcast is to be sent on to. Names are resolved and checked when something is sent; what is plainly a private address is refused here
+ * already. Throws badParameter, which does not repeat what may be secret.
+ */
+export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: boolean): OutputTarget {
+  const given = url.trim();
+  const bad = (reason: string) => streamErrors.badParameter({ reason });
+  if (given.length > LONGEST || streamKey.length > LONGEST) throw bad(`url and streamKey have at most ${LONGEST} characters each`);
+  if (CONTROLS.test(given) || CONTROLS.test(streamKey)) throw bad("url and streamKey have no control characters");
+  const parsed = URL.parse(given);
+  if (parsed === null || !SCHEMES.includes(parsed.protocol) || parsed.hostname === "") throw bad("url is the address of an RTMP or SRT server, such as rtmps://live.example.com:443/app or srt://live.example.com:8890");
+  if (parsed.protocol === "srt:") {
+    if (parsed.port === "") throw bad("url of SRT has a port, such as srt://live.example.com:8890");
+    if (streamKey !== "" && (streamKey.length < 10 || streamKey.length > 79)) throw bad("streamKey of an SRT output is its passphrase, of 10 to 79 characters, or empty");
+  } else if (streamKey === "") throw bad("streamKey is needed");
+  // Of schemes that are not of the web a URL keeps the host as it was written: 0x7f.1 is an address all the same, to whoever connects.
+  const host = URL.parse(`http://${parsed.hostname}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (host === undefined) throw bad("the host of url is none");
+  const closed = isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
+  if (closed && !allowPrivate) throw bad(`${host} is no place on the internet, and broadcasts are not sent to private addresses`);
+  return { url: given, streamKey };
+}

@@ -1,0 +1,100 @@
+import type { StreamUrls } from "../../videos/urls.ts";
+import { srtPlaybackId, srtPublishId } from "./keys.ts";
+import type { LiveInput, LiveOutput, LiveRecording, LiveState } from "./port.ts";
+import type { LiveHistoryEntry, OwnedLiveInput } from "./types.ts";
+
+/** Where publishers and players of RTMP and SRT reach this server. Known once it listens; a port that is not there is not told. */
+export interface LiveEndpoints {
+  host: string;
+  rtmpPort?: number;
+  rtmpsPort?: number;
+  srtPort?: number;
+}
+
+export interface LiveUrls {
+  urls: Pick<StreamUrls, "origin" | "of">;
+  endpoints(): LiveEndpoints;
+}
+
+interface ShownRtmp {
+  url: string;
+  streamKey: string;
+}
+
+interface ShownSrt {
+  url: string;
+  streamId: string;
+  passphrase: string;
+}
+
+/** A live input as lists show it: without what lets publish. */
+export interface ListedLiveInput {
+  uid: string;
+  created: string;
+  modified: string;
+  meta: Record<string, string>;
+  enabled: boolean;
+  deleteRecordingAfterDays?: number;
+}
+
+/** As the API shows it to its owner. */
+export interface ShownLiveInput extends ListedLiveInput {
+  rtmps?: ShownRtmp;
+  rtmpsPlayback?: ShownRtmp;
+  /** Ours: in the clear, for those who cannot check our certificate. */
+  rtmp?: ShownRtmp;
+  rtmpPlayback?: ShownRtmp;
+  srt?: ShownSrt;
+  srtPlayback?: ShownSrt;
+  webRTC: { url: string };
+  webRTCPlayback: { url: string };
+  playback: { hls: string; dash: string };
+  status: LiveState | null;
+  recording: LiveRecording;
+  preferLowLatency: boolean;
+  defaultCreator?: string;
+  keysRotatedAt?: string;
+}
+
+/** RFC 3339, UTC. */
+const iso = (time: number): string => new Date(time).toISOString();
+
+export const listLiveInput = ({ uid, created, modified, meta, enabled, deleteRecordingAfterDays: days }: LiveInput): ListedLiveInput => ({
+  uid, created: iso(created), modified: iso(modified), meta, enabled, ...(days !== null && { deleteRecordingAfterDays: days }),
+});
+
+export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, endpoints }: LiveUrls): ShownLiveInput {
+  const { uid, recording, preferLowLatency, defaultCreator, keysRotatedAt } = input;
+  const { host, rtmpPort, rtmpsPort, srtPort } = endpoints();
+  const [origin, { hls, dash }] = [urls.origin(input.account), urls.of(input)];
+  const rtmp = (scheme: string, port: number, streamKey: string): ShownRtmp => ({ url: `${scheme}://${host}:${port}/live/`, streamKey });
+  const srt = (port: number, streamId: string, passphrase: string): ShownSrt => ({ url: `srt://${host}:${port}`, streamId, passphrase });
+  return {
+    ...listLiveInput(input),
+    ...(rtmpsPort !== undefined && { rtmps: rtmp("rtmps", rtmpsPort, keys.publish), rtmpsPlayback: rtmp("rtmps", rtmpsPort, keys.playback) }),
+    ...(rtmpPort !== undefined && { rtmp: rtmp("rtmp", rtmpPort, keys.publish), rtmpPlayback: rtmp("rtmp", rtmpPort, keys.playback) }),
+    ...(srtPort !== undefined && { srt: srt(srtPort, srtPublishId(uid), keys.publish), srtPlayback: srt(srtPort, srtPlaybackId(uid), keys.playback) }),
+    webRTC: { url: `${origin}/${keys.publish}/webRTC/publish` },
+    webRTCPlayback: { url: `${origin}/${uid}/webRTC/play` },
+    playback: { hls, dash },
+    status, recording, preferLowLatency,
+    ...(defaultCreator !== null && { defaultCreator }), ...(keysRotatedAt !== null && { keysRotatedAt: iso(keysRotatedAt) }),
+  };
+}
+
+/** As the API shows it to its owner, with what became of it. */
+export interface ShownLiveOutput {
+  uid: string;
+  url: string;
+  streamKey: string;
+  enabled: boolean;
+  status: { state: "connecting" | "connected" | "error" | "ended"; reason?: string; at: string } | null;
+}
+
+export const showLiveOutput = ({ uid, url, streamKey, enabled, status }: LiveOutput): ShownLiveOutput => ({
+  uid, url, streamKey, enabled, status: status === null ? null : { ...status, at: iso(status.at) },
+});
+
+export type ShownLiveHistory = Omit<LiveHistoryEntry, "at"> & { at: string };
+
+export const showLiveHistory = (entry: LiveHistoryEntry): ShownLiveHistory => ({ ...entry, at: iso(entry.at) });

@@ -1,0 +1,60 @@
+import { type Clock, isHexId, type Log } from "../../../kernel/index.ts";
+import type { LiveState, LiveStatusLog } from "./port.ts";
+import type { StatusTable } from "./status-table.ts";
+import type { LiveEvent } from "./types.ts";
+
+export interface StatusParts {
+  table: StatusTable;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  /** Resolves once it is certain to be told. Called at least once for each event, also after a crash. Default: nobody wants to hear. */
+  onEvent?: (event: LiveEvent) => Promise<void>;
+}
+
+export interface StatusLog extends LiveStatusLog {
+  /** Tells what a crash has left untold. Now and then. */
+  recover(): Promise<void>;
+}
+
+const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>(["connected", "reconnected", "new_configuration_accepted"]);
+const LONGEST = 500;
+/** Between noting and telling. */
+const BUSY_MS = 60_000;
+const BATCH = 500;
+
+export function createStatusLog({ table, clock, log, onEvent = async () => {} }: StatusParts): StatusLog {
+  async function tell(event: LiveEvent | undefined): Promise<void> {
+    if (event === undefined) return;
+    try {
+      await onEvent(event);
+      await table.told({ input: event.input, n: Number(event.id.split("-")[1]) });
+    } catch (err) {
+      log.warn({ err, input: event.input, event: event.type }, "nobody could be told of a live input; it is tried again");
+    }
+  }
+
+  return {
+    async note(uid, state, { protocol, session, reason } = {}) {
+      if (!isHexId(uid)) return;
+      await tell(await table.add({ input: uid, at: clock.now(), state, error: null, protocol: short(protocol), session: short(session), reason: short(reason), once: null, event: (before) => eventOf(before, state) }));
+    },
+    async errored(uid, code, { message, videoCodec, audioCodec, session }) {
+      if (!isHexId(uid)) return;
+      const error = JSON.stringify({ code, message: short(message), videoCodec: short(videoCodec) ?? "", audioCodec: short(audioCodec) ?? "" });
+      const once = session === undefined ? null : `${short(session)} ${code}`;
+      await tell(await table.add({ input: uid, at: clock.now(), state: null, error, protocol: null, session: short(session), reason: null, once, event: () => "live_input.errored" }));
+    },
+    async recover() {
+      for (const event of await table.untold(clock.now() - BUSY_MS, BATCH)) await tell(event);
+    },
+  };
+}
+
+/** Told is what a viewer notices: that there is a picture, and that there is none any more. */
+function eventOf(before: LiveState | null, state: LiveState): LiveEvent["type"] | null {
+  if (state === "connected" || state === "reconnected") return "live_input.connected";
+  return CONNECTED.has(before) && !CONNECTED.has(state) ? "live_input.disconnected" : null;
+}
+
+/** What clients say of themselves goes in here; U+0000 is no text to PostgreSQL. */
+const short = (text: string | undefined): string | null => (text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, LONGEST));

@@ -1,0 +1,19 @@
+import type { Webhooks } from "../../webhooks/types.ts";
+import type { LiveInputDirectory } from "../inputs/port.ts";
+import type { LiveEvent } from "../inputs/types.ts";
+import { notificationOf } from "./body.ts";
+
+export interface LiveNotificationsParts {
+  webhooks: Pick<Webhooks, "liveEvent">;
+  inputs: Pick<LiveInputDirectory, "find">;
+}
+
+/** Tells the webhooks of an account what becomes of its live inputs. The same event may be told again: each webhook gets it once. */
+export const createLiveNotifications = ({ webhooks, inputs }: LiveNotificationsParts) =>
+  async (event: LiveEvent): Promise<void> => {
+    const input = await inputs.find(event.input);
+    // Deleted meanwhile: whoever did that knows.
+    if (input === undefined) return;
+    const payload = JSON.stringify(notificationOf(event, input.meta["name"] || "Stream Live Input"));
+    await webhooks.liveEvent({ account: event.account, input: event.input, type: event.type, occasion: `live ${event.id}`, payload });
+  };

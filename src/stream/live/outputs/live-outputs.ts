@@ -1,0 +1,178 @@
+import { tmpdir } from "node:os";
+import { type Clock, type Log, messageOf } from "../../../kernel/index.ts";
+import type { MediaTools } from "../../media/port.ts";
+import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
+import type { LiveSession, LiveSessions } from "../session.ts";
+import { addressesOf, type AddressRules } from "./addresses.ts";
+import { OutputError } from "./output-error.ts";
+import { checkTracks } from "./push.ts";
+import { pushRtmp } from "./rtmp-push.ts";
+import { pushSrt } from "./srt-push.ts";
+import { readTarget } from "./target.ts";
+
+export interface LiveOutputsRunnerParts {
+  outputs: LiveOutputs;
+  sessions: Pick<LiveSessions, "all" | "onSession">;
+  tools: Pick<MediaTools, "live">;
+  clock: Clock;
+  log: Log;
+  /** Where broadcasts may be sent to: `allowPrivate` is `stream.allow_private`. */
+  addresses: AddressRules;
+  /** For files that are gone with the sending. Default: the system's for such. */
+  folder?: string;
+  /** Certificates to trust in place of the system's, PEM. */
+  ca?: string;
+  /** Milliseconds before the second try; doubled with each, up to half a minute. Default 1000. */
+  retryMs?: number;
+  /** Broadcasts that are sent on at once. Default 500. */
+  most?: number;
+}
+
+export interface LiveOutputsRunner {
+  /** Being sent, or tried. */
+  readonly running: number;
+  /** Ends all of them. */
+  close(): Promise<void>;
+}
+
+const LONGEST_WAIT_MS = 30_000;
+/** What went well for so long has not failed "again". */
+const WELL_MS = 60_000;
+
+interface Job {
+  output: LiveOutput;
+  control: AbortController;
+  done: Promise<void>;
+}
+
+interface Live {
+  session: LiveSession;
+  jobs: Map<string, Job>;
+  /** Outputs are being read, and have changed since. */
+  reading: boolean;
+  changed: boolean;
+}
+
+/** Sends every broadcast that is published in this process on to the outputs of its input that are switched on, and tries again where that fails. */
+export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutputsRunner {
+  const { outputs, sessions, clock, log, most = 500 } = parts;
+  const lives = new Set<Live>();
+  const working = new Set<Promise<void>>();
+  let closed = false;
+  let running = 0;
+
+  function follow(session: LiveSession) {
+    if (closed || session.signal.aborted) return;
+    const live: Live = { session, jobs: new Map(), reading: false, changed: false };
+    lives.add(live);
+    // The jobs end with the session by themselves.
+    session.signal.addEventListener("abort", () => void lives.delete(live), { once: true });
+    look(live);
+  }
+
+  function look(live: Live) {
+    live.changed = true;
+    if (live.reading) return;
+    live.reading = true;
+    const work = reconcile(live).catch((err: unknown) => log.error({ err, input: live.session.input.uid }, "the outputs of a live input could not be read")).finally(() => {
+      live.reading = false;
+      working.delete(work);
+    });
+    working.add(work);
+  }
+
+  async function reconcile(live: Live) {
+    while (live.changed && lives.has(live)) {
+      live.changed = false;
+      const wanted = new Map((await outputs.list(live.session.input.uid)).filter(({ enabled }) => enabled).map((output) => [output.uid, output]));
+      for (const { output, control } of live.jobs.values()) {
+        const now = wanted.get(output.uid);
+        if (now === undefined || now.url !== output.url || now.streamKey !== output.streamKey) control.abort();
+      }
+      for (const output of wanted.values()) if (!closed && lives.has(live) && !live.jobs.has(output.uid)) start(live, output);
+    }
+  }
+
+  function start(live: Live, output: LiveOutput) {
+    const job: Job = { output, control: new AbortController(), done: Promise.resolve() };
+    live.jobs.set(output.uid, job);
+    running++;
+    job.done = run(live.session, job).catch((err: unknown) => log.error({ err, output: output.uid }, "an output failed")).finally(() => {
+      running--;
+      working.delete(job.done);
+      live.jobs.delete(output.uid);
+      // It may have been given another address meanwhile.
+      if (job.control.signal.aborted && lives.has(live)) look(live);
+    });
+    working.add(job.done);
+  }
+
+  async function run(session: LiveSession, { output, control: { signal } }: Job) {
+    const note = createNotes(output.uid);
+    let failures = 0;
+    await note({ state: "connecting" });
+    for (;;) {
+      let connectedAt: number | undefined;
+      try {
+        if (running > most) throw new OutputError(`${most} broadcasts are sent on already`);
+        await push(session, output, signal, () => {
+          connectedAt = clock.now();
+          void note({ state: "connected" });
+        });
+        return await note({ state: "ended" });
+      } catch (err) {
+        failures = connectedAt !== undefined && clock.now() - connectedAt > WELL_MS ? 1 : failures + 1;
+        if (!(err instanceof OutputError)) log.error({ err, output: output.uid }, "an output failed");
+        else log.info({ output: output.uid, input: output.input, reason: err.message, failures }, "a broadcast could not be sent on");
+        await note({ state: "error", reason: err instanceof OutputError ? err.message : "it failed here; the log of the server tells why" });
+      }
+      if (!(await waited(session, signal, failures))) return note({ state: "ended" });
+    }
+  }
+
+  async function push(session: LiveSession, output: LiveOutput, signal: AbortSignal, onConnected: () => void): Promise<void> {
+    checkTracks(session.tracks());
+    const target = readTarget(output);
+    const options = { session, signal, onConnected, addresses: await addressesOf(target.host, parts.addresses) };
+    if (target.kind === "srt") return pushSrt({ ...options, target, tools: parts.tools, folder: parts.folder ?? tmpdir() });
+    return pushRtmp({ ...options, target, ...(parts.ca !== undefined && { ca: parts.ca }) });
+  }
+
+  /** False: nothing is to be sent any more. */
+  async function waited(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
+    const ms = Math.min(LONGEST_WAIT_MS, (parts.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
+    const either = AbortSignal.any([signal, session.signal]);
+    await clock.sleep(ms, either).catch(() => {});
+    return !either.aborted;
+  }
+
+  /** Told in order, and once for what stays the same. */
+  function createNotes(uid: string) {
+    let last = "";
+    let telling = Promise.resolve();
+    return (status: Omit<LiveOutputStatus, "at">): Promise<void> => {
+      const words = JSON.stringify(status);
+      if (words === last) return telling;
+      last = words;
+      return (telling = telling.then(() => outputs.note(uid, status)).catch((err: unknown) => log.error({ err: messageOf(err), output: uid }, "the status of an output could not be written down")));
+    };
+  }
+
+  const stops = [sessions.onSession(follow), outputs.onChange((input) => {
+    for (const live of lives) if (input === "" || live.session.input.uid === input) look(live);
+  })];
+  sessions.all().forEach(follow);
+
+  return {
+    get running() {
+      return running;
+    },
+    async close() {
+      closed = true;
+      for (const stop of stops) stop();
+      for (const { jobs } of lives) for (const { control } of jobs.values()) control.abort();
+      lives.clear();
+      while (working.size > 0) await Promise.all(working);
+    },
+  };
+}

@@ -1,0 +1,273 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { createServer } from "node:net";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { describe, test, type TestContext } from "node:test";
+import { createSecureContext } from "node:tls";
+import { clip, countFrames, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
+import { makeSelfSigned } from "../../../certificates/index.ts";
+import { silentLog, systemClock } from "../../../kernel/index.ts";
+import { readTags } from "../../../protocol/flv/index.ts";
+import { streamErrors } from "../../errors.ts";
+import { openTools } from "../../media/media.testing.ts";
+import { createFlvReceiver } from "../flv/receive.ts";
+import { createStudio, type Studio } from "../ingest/rtmp/rtmp.testing.ts";
+import { until } from "../ingest/studio.testing.ts";
+import { startRtmpServer } from "../ingest/rtmp/server.ts";
+import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
+import { addressesOf } from "./addresses.ts";
+import { createLiveOutputsRunner, type LiveOutputsRunnerParts } from "./live-outputs.ts";
+
+const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: systemClock });
+
+/** Another server, that takes what is published to it under the key "there". */
+async function targetServer(t: TestContext, port = 0) {
+  const studio = createStudio();
+  studio.add("there", "watch");
+  const server = await startRtmpServer({
+    host: "127.0.0.1", port, secure: { port: 0, tls: { context: () => createSecureContext({ cert: pair.cert, key: pair.key }) } },
+    publishing: studio, sessions: studio, inputs: studio.inputs, connections: 10, log: silentLog,
+  });
+  t.after(() => server.close());
+  return { studio, server };
+}
+
+/** Outputs of one input, as the API would keep them. */
+function createOutputs(input: string) {
+  const rows: LiveOutput[] = [];
+  const notes: Record<string, Omit<LiveOutputStatus, "at">[]> = {};
+  const listeners = new Set<(input: string) => void>();
+  const changed = () => listeners.forEach((listener) => listener(input));
+  const port: LiveOutputs = {
+    list: () => Promise.resolve(rows.map((row) => ({ ...row }))),
+    note: (uid, status) => Promise.resolve(void (notes[uid] ??= []).push(status)),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  return {
+    port,
+    add(uid: string, url: string, streamKey: string) {
+      rows.push({ uid, input, url, streamKey, enabled: true, created: 0, status: null });
+      changed();
+    },
+    change(uid: string, change: Partial<LiveOutput>) {
+      Object.assign(rows.find((row) => row.uid === uid)!, change);
+      changed();
+    },
+    states: (uid: string) => (notes[uid] ?? []).map(({ state }) => state),
+    last: (uid: string) => notes[uid]?.at(-1),
+  };
+}
+
+interface World {
+  studio: Studio;
+  outputs: ReturnType<typeof createOutputs>;
+  runner: ReturnType<typeof createLiveOutputsRunner>;
+  /** Publishes the first so many seconds of a clip, and goes on when it is asked again; `end` ends the broadcast. */
+  publish(seconds: number): Promise<void>;
+  end(): void;
+}
+
+async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}): Promise<World> {
+  const studio = createStudio();
+  const { uid } = studio.add("key", "watch");
+  const outputs = createOutputs(uid);
+  const runner = createLiveOutputsRunner({ outputs: outputs.port, sessions: studio, tools: openTools(t), clock: systemClock, log: silentLog, addresses: { allowPrivate: true }, ca: pair.cert, retryMs: 50, ...parts });
+  t.after(() => runner.close());
+  const file = await runFfmpeg(["-i", await clip({ seconds: 6, fps: "25", keyframeSeconds: 1 }), "-c", "copy", "-f", "flv", "-"]);
+  const tags = [...readTags(file.subarray(13))];
+  const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
+  const receiver = createFlvReceiver(publication);
+  return {
+    studio, outputs, runner,
+    async publish(seconds) {
+      while (tags.length > 0 && tags[0]!.time <= seconds * 1000) receiver.message({ ...tags.shift()!, stream: 1 });
+    },
+    end: () => publication.end(true),
+  };
+}
+
+const pictures = (studio: Studio, of = 0) => studio.published[of]?.packets.filter(({ kind }) => kind === "video") ?? [];
+
+describe("a broadcast is sent on", needsFfmpeg, () => {
+  for (const secure of [false, true]) {
+    test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame on, until it ends`, async (t) => {
+      const [{ studio, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
+    outputs.add("one", secure ? `rtmps://localhost:${target.server.securePort}/app/` : `rtmp://127.0.0.1:${target.server.port}/app`, "there");
+      await publish(3.5);
+      await until("it is connected", () => outputs.last("one")?.state === "connected");
+      await publish(6);
+      await until("all of it is there", () => pictures(target.studio).length === 75);
+      const sent = pictures(studio).slice(75);
+      assert.deepEqual(pictures(target.studio).map(({ data, pts, dts, key }) => [data, pts - dts, key]), sent.map(({ data, pts, dts, key }) => [data, pts - dts, key]));
+      assert.deepEqual(target.studio.published[0]!.tracks, [studio.published[0]!.tracks[0]]);
+      assert.deepEqual([target.studio.published[0]!.claim.credential, target.studio.published[0]!.claim.agent], ["there", "FMLE/3.0 (compatible; Reelpost)"]);
+      end();
+      await until("the other side is told", () => target.studio.published[0]!.ended === "clean");
+      await until("nothing runs", () => runner.running === 0);
+      assert.deepEqual(outputs.states("one"), ["connecting", "connected", "ended"]);
+    });
+  }
+
+  test("by SRT with a passphrase, as MPEG-TS", async (t) => {
+    const { outputs, publish, end } = await world(t);
+    const folder = await mkdtemp(join(tmpdir(), "reelpost-outputs-"));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, "got.ts");
+    const listen = async (to: string[]) => {
+      const port = await freeUdpPort();
+      const listener = spawn("ffmpeg", ["-v", "error", "-analyzeduration", "300000", "-fpsprobesize", "0", "-i", `srt://127.0.0.1:${port}?mode=listener&passphrase=0123456789abc`, "-c", "copy", "-flush_packets", "1", ...to], { stdio: "ignore" });
+      const closed = new Promise((resolve) => listener.once("close", resolve));
+      t.after(() => listener.kill("SIGKILL"));
+      return { port, closed };
+    };
+    const { port, closed } = await listen([file]);
+    outputs.add("wrong", `srt://127.0.0.1:${(await listen(["-f", "null", "-"])).port}`, "another passphrase");
+    outputs.add("right", `srt://127.0.0.1:${port}?streamid=x&latency=200`, "0123456789abc");
+    await publish(1.5);
+    await until("the wrong passphrase is refused", () => outputs.last("wrong")?.state === "error");
+    assert.match(outputs.last("wrong")!.reason!, /did not answer, or refused the stream id or the passphrase/);
+    outputs.change("wrong", { enabled: false });
+    await until("it is connected", () => outputs.last("right")?.state === "connected");
+    // What is on its way when the broadcast ends may be lost: there is more than that.
+    await publish(6);
+    await until("most of it is there", () => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 150_000);
+    end();
+    await closed;
+    const frames = await countFrames(file);
+    assert.ok(frames >= 50 && frames <= 125, `${frames} frames`);
+    // The listener may not have been up at the first try.
+    assert.deepEqual(outputs.states("right").filter((state) => state !== "error"), ["connecting", "connected", "ended"]);
+  });
+
+  test("again and again where it fails, and not any more where it is switched off or leads elsewhere", async (t) => {
+    const { outputs, publish, runner } = await world(t);
+    const port = await freeTcpPort();
+    outputs.add("one", `rtmp://127.0.0.1:${port}/app`, "there");
+    outputs.add("refused", `rtmp://127.0.0.1:${port}/app`, "a secret key");
+    await publish(1);
+    await until("it fails", () => outputs.last("one")?.state === "error");
+    assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 cannot be reached: .*ECONNREFUSED/);
+    const target = await targetServer(t, port);
+    await until("it is connected at last", () => outputs.last("one")?.state === "connected");
+    await until("the other one is refused", () => /BadName: The stream key is unknown/.test(outputs.last("refused")?.reason ?? ""));
+    target.studio.published[0]!.abort(new Error("gone") as never);
+    await until("it is connected again", () => outputs.states("one").filter((state) => state === "connected").length === 2);
+    outputs.change("one", { url: `rtmp://127.0.0.1:${port}/elsewhere` });
+    await until("it is sent there", () => target.studio.published.length === 3);
+    outputs.change("one", { enabled: false });
+    outputs.change("refused", { enabled: false });
+    await until("nothing runs", () => runner.running === 0);
+    assert.deepEqual([outputs.last("one")!.state, target.studio.published[2]!.ended], ["ended", "clean"]);
+  });
+
+  test("to no private address, and to nobody whose certificate is not his", async (t) => {
+    const { outputs, publish } = await world(t, { addresses: { allowPrivate: false } });
+    outputs.add("one", "rtmp://127.0.0.1:1935/app", "there");
+    await publish(1);
+    await until("it is refused", () => outputs.last("one")?.state === "error");
+    assert.match(outputs.last("one")!.reason!, /leads to no public address/);
+    await assert.rejects(addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }), /no public address/);
+    assert.deepEqual(await addressesOf("mixed.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "192.0.43.10"]) }), ["192.0.43.10"]);
+
+    const other = makeSelfSigned({ names: ["localhost"], clock: systemClock });
+    const [wary, target] = await Promise.all([world(t, { ca: other.cert }), targetServer(t)]);
+    wary.outputs.add("two", `rtmps://localhost:${target.server.securePort}/app`, "there");
+    await wary.publish(1);
+    await until("it is not trusted", () => wary.outputs.last("two")?.state === "error");
+    assert.match(wary.outputs.last("two")!.reason!, /certificate/);
+  });
+
+  test("and what the other side says is told without the key", async (t) => {
+    const { outputs, publish } = await world(t);
+    const studio = createStudio();
+    const publishing = { publish: ({ credential }: { credential: string }) => Promise.reject(streamErrors.liveCodecUnsupported({ reason: `not ${credential}` })) };
+    const server = await startRtmpServer({ host: "127.0.0.1", port: 0, publishing, sessions: studio, inputs: studio.inputs, connections: 10, log: silentLog });
+    t.after(() => server.close());
+    outputs.add("one", `rtmp://127.0.0.1:${server.port}/app`, "a secret key");
+    await publish(1);
+    await until("it is refused", () => outputs.last("one")?.state === "error");
+    assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 refused it \(NetStream\.Publish\.BadName: .*not \(key\)/);
+  });
+
+  test("to nobody who speaks something else", async (t) => {
+    const { outputs, publish } = await world(t);
+    const server = createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => void server.close());
+    outputs.add("one", `rtmp://127.0.0.1:${(server.address() as { port: number }).port}/app`, "there");
+    await publish(1);
+    await until("it is refused", () => outputs.last("one")?.state === "error");
+    assert.match(outputs.last("one")!.reason!, /does not speak RTMP/);
+  });
+});
+
+test("tracks that change are for another ffmpeg, and the first one writes the rest", async (t) => {
+  const runs: { written: Buffer[]; ended: boolean; args: string[] }[] = [];
+  const live: LiveOutputsRunnerParts["tools"]["live"] = ({ args }) => {
+    const run = { written: [] as Buffer[], ended: false, args };
+    runs.push(run);
+    const done = Promise.withResolvers<{ output: Buffer; stderr: string }>();
+    const stdin = new Writable({
+      write: (chunk: Buffer, _, next) => (run.written.push(chunk), next()),
+      final(next) {
+        run.ended = true;
+        next();
+        done.resolve({ output: Buffer.alloc(0), stderr: "" });
+      },
+    });
+    return { stdin, done: done.promise, kill: () => {} };
+  };
+  const studio = createStudio();
+  const { uid } = studio.add("key", "watch");
+  const outputs = createOutputs(uid);
+  outputs.add("one", "srt://127.0.0.1:9000?streamid=%23!::r=mine", "0123456789");
+  const folder = await mkdtemp(join(tmpdir(), "reelpost-outputs-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const runner = createLiveOutputsRunner({ outputs: outputs.port, sessions: studio, tools: { live }, clock: systemClock, log: silentLog, addresses: { allowPrivate: true }, folder });
+  t.after(() => runner.close());
+  const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
+  const sound = (sampleRate: number) => publication.configure({ audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate, channels: 2 } });
+  const write = (word: string) => publication.write({ kind: "audio", dts: 0, pts: 0, key: true, data: Buffer.from(word) });
+  sound(48_000);
+  await until("the first one runs", () => runs.length === 1);
+  write("first");
+  sound(44_100);
+  await until("the second one runs", () => runs.length === 2);
+  write("second");
+  const all = runs.map(({ written }) => Buffer.concat(written).toString("latin1"));
+  assert.deepEqual(all.map((text) => [text.includes("first"), text.includes("second"), text.slice(0, 3)]), [[true, false, "FLV"], [false, true, "FLV"]]);
+  assert.deepEqual(runs.map(({ ended }) => ended), [true, false]);
+  // Arguments are read by everybody on the machine.
+  const { args } = runs[1]!;
+  assert.doesNotMatch(args.join(" "), /0123456789|mine/);
+  const file = args[args.indexOf("-fpre") + 1]!;
+  assert.equal(readFileSync(file, "utf8"), "srt_streamid=#!::r=mine\npassphrase=0123456789\n");
+  assert.equal(statSync(file).mode & 0o077, 0);
+  publication.end(true);
+  await until("it has ended", () => outputs.last("one")?.state === "ended");
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+function freeUdpPort(): Promise<number> {
+  const socket = createSocket("udp4");
+  return new Promise((resolve) => socket.bind(0, "127.0.0.1", () => {
+    const { port } = socket.address();
+    socket.close(() => resolve(port));
+  }));
+}
+
+function freeTcpPort(): Promise<number> {
+  const server = createServer();
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as { port: number };
+    server.close(() => resolve(port));
+  }));
+}

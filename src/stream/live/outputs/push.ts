@@ -1,0 +1,23 @@
+import type { LiveTracks } from "../packets.ts";
+import type { LiveSession } from "../session.ts";
+import { OutputError } from "./output-error.ts";
+
+export interface PushOptions {
+  session: LiveSession;
+  /** Where to: checked. */
+  addresses: readonly string[];
+  /** The other side takes it. */
+  onConnected(): void;
+  /** It is not to be sent on any more. */
+  signal: AbortSignal;
+}
+
+const SENT = new Set(["h264", "hevc", "av1", "aac", "mp3"]);
+const NAMES: Record<string, string> = { vp8: "VP8", vp9: "VP9", opus: "Opus" };
+
+/** What can be sent on is sent as it comes. Throws OutputError for the rest. */
+export function checkTracks({ video, audio }: LiveTracks): void {
+  for (const [word, codec] of [["video", video?.codec], ["audio", audio?.codec]]) {
+    if (codec !== undefined && !SENT.has(codec)) throw new OutputError(`outputs take H.264 and AAC, and the ${word} of this broadcast is ${NAMES[codec] ?? codec}`);
+  }
+}

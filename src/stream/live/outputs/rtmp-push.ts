@@ -1,0 +1,161 @@
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { messageOf } from "../../../kernel/index.ts";
+import { CHUNK_STREAM, createRtmpPeer, MESSAGE, readCommand, readStatus, type RtmpCommand, RtmpViolation, writeAmf0, writeCommand } from "../../../protocol/rtmp/index.ts";
+import { createFlvSender } from "../flv/send.ts";
+import { writePieces } from "../flv/write-pieces.ts";
+import { pinned } from "./addresses.ts";
+import { OutputError } from "./output-error.ts";
+import { checkTracks, type PushOptions } from "./push.ts";
+import type { RtmpTarget } from "./target.ts";
+
+export interface RtmpPushOptions extends PushOptions {
+  target: RtmpTarget;
+  /** Certificates to trust in place of the system's, PEM. */
+  ca?: string;
+}
+
+/** Of what the other side says: statuses and answers. */
+const MOST = 64 * 1024;
+/** What OBS sends by, and so what every server takes. */
+const CHUNK_SIZE = 4096;
+/** Until the other side has said that it publishes. */
+const CONNECT_MS = 15_000;
+/** Without anything taken or said. */
+const IDLE_MS = 30_000;
+/** For the last words to arrive. */
+const LINGER_MS = 2000;
+const AGENT = "FMLE/3.0 (compatible; Reelpost)";
+const TRANSACTION = { connect: 1, release: 2, announce: 3, create: 4, publish: 5, unpublish: 6, delete: 7 } as const;
+
+/** Sends a broadcast to another server by RTMP or RTMPS. Resolves when it is over or not wanted any more; rejects OutputError. */
+export function pushRtmp(options: RtmpPushOptions): Promise<void> {
+  const { target, addresses, session, onConnected, ca } = options;
+  const signal = AbortSignal.any([options.signal, session.signal]);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const socket = open(target, addresses, ca);
+  const peer = createRtmpPeer({ role: "client", most: MOST, write: (pieces) => writePieces(socket, pieces) });
+  const deadline = setTimeout(() => fail(new OutputError(`${target.host} did not take it within ${CONNECT_MS / 1000} s`)), CONNECT_MS);
+  let stream = 0;
+  let unsubscribe = () => {};
+  let asked = false;
+  let published = false;
+  let over = false;
+
+  const command = (...given: Parameters<typeof writeCommand>) => peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
+
+  function cleanUp() {
+    over = true;
+    clearTimeout(deadline);
+    unsubscribe();
+    signal.removeEventListener("abort", finish);
+  }
+
+  function fail(err: unknown): void {
+    if (over) return;
+    cleanUp();
+    socket.destroy();
+    reject(err instanceof OutputError ? err : new OutputError(err instanceof RtmpViolation ? `${target.host} does not speak RTMP` : `${target.host} cannot be reached: ${messageOf(err)}`, { cause: err }));
+  }
+
+  /** With a word of farewell. */
+  function finish(): void {
+    if (over) return;
+    cleanUp();
+    if (published) {
+      command("FCUnpublish", TRANSACTION.unpublish, null, target.key);
+      command("deleteStream", TRANSACTION.delete, null, stream);
+    }
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once("close", () => clearTimeout(timer));
+    resolve();
+  }
+
+  /** What the other side says is told to the owner, who may have told it to them; but not the key. */
+  function refused(given: RtmpCommand): OutputError {
+    const { code, description } = readStatus(given);
+    const words = [code, description].filter((text) => text !== "").join(": ").replaceAll(target.key, "(key)").replace(/[^\P{C}]/gu, " ").slice(0, 300);
+    return new OutputError(`${target.host} refused it${words === "" ? "" : ` (${words})`}`);
+  }
+
+  function hear(given: RtmpCommand) {
+    if (given.name === "onStatus") {
+      const { level, code } = readStatus(given);
+      if (level === "error" || code === "NetStream.Publish.BadName") throw refused(given);
+      if (code === "NetStream.Publish.Start") begin();
+    } else if (given.name === "_error" && (given.transaction === TRANSACTION.connect || given.transaction === TRANSACTION.create)) {
+      throw refused(given);
+    } else if (given.name === "_result" && given.transaction === TRANSACTION.connect) {
+      peer.setChunkSize(CHUNK_SIZE);
+      command("releaseStream", TRANSACTION.release, null, target.key);
+      command("FCPublish", TRANSACTION.announce, null, target.key);
+      command("createStream", TRANSACTION.create, null);
+    } else if (given.name === "_result" && given.transaction === TRANSACTION.create && stream === 0) {
+      const [id] = given.args;
+      if (typeof id !== "number" || id < 1) throw new RtmpViolation("a stream has no number");
+      stream = id;
+      peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream, time: 0, data: writeCommand("publish", TRANSACTION.publish, null, target.key, "live") });
+    }
+  }
+
+  function ask() {
+    asked = true;
+    command("connect", TRANSACTION.connect, { app: target.app, type: "nonprivate", flashVer: AGENT, tcUrl: target.tcUrl });
+  }
+
+  function begin() {
+    if (published) return;
+    published = true;
+    clearTimeout(deadline);
+    socket.setTimeout(IDLE_MS);
+    onConnected();
+    const sender = createFlvSender({
+      metadata: (about) => peer.send(CHUNK_STREAM.audio, { type: MESSAGE.data, stream, time: 0, data: writeAmf0("@setDataFrame", "onMetaData", about) }),
+      send: ({ type, time, head, data }) => peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream, time, data }, head),
+    });
+    const subscription = session.subscribe({
+      tracks(tracks, run) {
+        try {
+          checkTracks(tracks);
+          sender.tracks(tracks, run);
+        } catch (err) {
+          fail(err);
+        }
+      },
+      packet: (packet) => void (over || sender.packet(packet)),
+      end: finish,
+      lag: () => socket.writableLength,
+    });
+    unsubscribe = subscription;
+    if (over) subscription();
+  }
+
+  socket.once(target.secure ? "secureConnect" : "connect", () => peer.opening());
+  socket.on("data", (bytes: Buffer) => {
+    if (over) return;
+    try {
+      for (const message of peer.push(bytes)) {
+        const given = readCommand(message);
+        if (given !== undefined) hear(given);
+        if (over) return;
+      }
+      if (peer.greeted && !asked) ask();
+    } catch (err) {
+      fail(err);
+    }
+  });
+  socket.on("timeout", () => fail(new OutputError(`${target.host} took nothing for ${IDLE_MS / 1000} s`)));
+  socket.on("error", fail);
+  socket.on("close", () => fail(new OutputError(`${target.host} closed the connection`)));
+  signal.addEventListener("abort", finish, { once: true });
+  if (signal.aborted) finish();
+  return promise;
+}
+
+function open({ host, port, secure }: RtmpTarget, addresses: readonly string[], ca: string | undefined): Socket {
+  const where = { host, port, lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
+  if (!secure) return connect(where);
+  // Servers that take invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED take none here.
+  return connectTls({ ...where, rejectUnauthorized: true, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) });
+}

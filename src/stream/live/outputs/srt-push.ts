@@ -1,0 +1,112 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { flvHeader, writeTag } from "../../../protocol/flv/index.ts";
+import { MESSAGE, writeAmf0 } from "../../../protocol/rtmp/index.ts";
+import { createFlvSender } from "../flv/send.ts";
+import type { MediaTools } from "../../media/port.ts";
+import { MediaRunError } from "../../media/run-error.ts";
+import { OutputError } from "./output-error.ts";
+import { checkTracks, type PushOptions } from "./push.ts";
+import { type SrtSecrets, writeSrtSecrets } from "./srt-secrets.ts";
+import type { SrtTarget } from "./target.ts";
+
+export interface SrtPushOptions extends PushOptions {
+  target: SrtTarget;
+  tools: Pick<MediaTools, "live">;
+  /** For a file while it is sent. */
+  folder: string;
+}
+
+/** Milliseconds without anything taken. */
+const IDLE_MS = 30_000;
+/** For the last packets to be sent. */
+const LAST_MS = 5000;
+
+/** Sends a broadcast to another server by SRT, as MPEG-TS that ffmpeg makes of it without encoding anything. Resolves when it is over or not wanted any more; rejects OutputError. */
+export async function pushSrt(options: SrtPushOptions): Promise<void> {
+  const secrets = await writeSrtSecrets(options.target, options.folder);
+  try {
+    while (!options.signal.aborted && !options.session.signal.aborted && (await pushRun(options, secrets))) continue;
+  } finally {
+    await secrets.remove();
+  }
+}
+
+/** True: the tracks have changed, and what follows is for another ffmpeg, which reads them at its beginning only. */
+async function pushRun({ target, tools, addresses, session, onConnected, signal }: SrtPushOptions, { path }: SrtSecrets): Promise<boolean> {
+  const { video, audio } = session.tracks();
+  if (video !== undefined && video.codec !== "h264") throw new OutputError(`outputs by SRT take H.264, and the video of this broadcast is ${video.codec.toUpperCase()}`);
+  let connected = false;
+  let begun = false;
+  let again = false;
+  // One address is tried, of both families the one that works in more places. It tells of its progress from when its output is open.
+  const media = tools.live({
+    args: argsOf(target, addresses.find(isIPv4) ?? addresses[0]!, path), ...(path !== undefined && { reads: [path] }), network: true, idleMs: IDLE_MS, urgency: "urgent", signal,
+    outputs: [() => {
+      if (!connected) onConnected();
+      connected = true;
+    }],
+  });
+  let failed: unknown;
+  const fail = (err: unknown) => {
+    failed ??= err;
+    media.kill();
+  };
+  const write = (tag: Parameters<typeof writeTag>[0]) => void media.stdin.write(writeTag(tag));
+  const sender = createFlvSender({ send: ({ head, data, ...tag }) => write({ ...tag, data: Buffer.concat([head, data]) }), metadata: (about) => write({ type: MESSAGE.data, time: 0, data: writeAmf0("onMetaData", about) }) });
+  let late: NodeJS.Timeout | undefined;
+  function finish() {
+    media.stdin.end();
+    late ??= setTimeout(media.kill, LAST_MS).unref();
+  }
+  media.stdin.write(flvHeader({ video: video !== undefined, audio: audio !== undefined }));
+  const unsubscribe = session.subscribe({
+    tracks(tracks, run) {
+      if (begun) again = true;
+      if (again) return finish();
+      begun = true;
+      try {
+        checkTracks(tracks);
+        sender.tracks(tracks, run);
+      } catch (err) {
+        fail(err);
+      }
+    },
+    packet: (packet) => void (again || sender.packet(packet)),
+    end: finish,
+    lag: () => media.stdin.writableLength,
+  });
+  try {
+    await media.done;
+    if (!again && !session.signal.aborted) throw new OutputError(`${target.host} ended it`);
+    return again && !session.signal.aborted;
+  } catch (err) {
+    if (failed !== undefined) throw failed;
+    if (signal.aborted || session.signal.aborted) return false;
+    if (again) return true;
+    throw err instanceof OutputError ? err : new OutputError(reasonOf(err, target.host, connected), { cause: err });
+  } finally {
+    clearTimeout(late);
+    unsubscribe();
+  }
+}
+
+/** What ffmpeg says has the address in it, with all that is secret. */
+function reasonOf(err: unknown, host: string, connected: boolean): string {
+  if (!(err instanceof MediaRunError)) return err instanceof Error ? err.message : String(err);
+  if (err.reason === "timeout") return `${host} took nothing for ${IDLE_MS / 1000} s`;
+  if (err.reason !== "failed") return `ffmpeg could not send it (${err.reason})`;
+  return connected ? `the connection to ${host} broke` : `${host} did not answer, or refused the stream id or the passphrase`;
+}
+
+function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string | undefined): string[] {
+  return [
+    "-progress", "pipe:3", "-stats_period", "1",
+    // What it is to know stands in the first tags: waiting for more would only take time.
+    "-fpsprobesize", "0", "-analyzeduration", "500000", "-f", "flv", "-i", "pipe:0", "-map", "0:v?", "-map", "0:a?", "-c", "copy",
+    "-f", "mpegts", "-flush_packets", "1", "-mode", "caller", "-transtype", "live", "-connect_timeout", "5000",
+    ...(secrets === undefined ? [] : ["-fpre", secrets]),
+    // Here in microseconds.
+    ...(latencyMs === undefined ? [] : ["-latency", String(latencyMs * 1000)]),
+    `srt://${isIPv6(address) ? `[${address}]` : address}:${port}`,
+  ];
+}

@@ -1,0 +1,27 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createScratch } from "../../scratch.ts";
+import type { SrtTarget } from "./target.ts";
+
+/** Options of ffmpeg as a file that nobody else may read: everybody on the machine reads the arguments of a program. */
+export interface SrtSecrets {
+  /** For `-fpre`. Undefined: there is nothing secret. */
+  readonly path: string | undefined;
+  remove(): Promise<void>;
+}
+
+/** `folder`: where the file may lie. The values have no line breaks and fewer than 1,000 octets: ffmpeg takes what follows for another option. */
+export async function writeSrtSecrets({ streamId, passphrase }: Pick<SrtTarget, "streamId" | "passphrase">, folder: string): Promise<SrtSecrets> {
+  // `streamid` alone is something else to ffmpeg.
+  const lines = [["srt_streamid", streamId], ["passphrase", passphrase]].flatMap(([name, value]) => (value === "" ? [] : [`${name}=${value}\n`]));
+  if (lines.length === 0) return { path: undefined, remove: async () => {} };
+  const { path: own, remove } = await createScratch(folder).make("output");
+  const path = join(own, "srt");
+  try {
+    await writeFile(path, lines.join(""), { mode: 0o600, flag: "wx" });
+  } catch (err) {
+    await remove();
+    throw err;
+  }
+  return { path, remove };
+}

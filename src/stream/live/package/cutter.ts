@@ -1,0 +1,129 @@
+import type { LiveFragment, LiveRun } from "../fragments.ts";
+import type { LiveSegment } from "../timeline.ts";
+import type { CutSegment } from "./port.ts";
+import { createTrack, type Cut, type Track, type TrackSegment } from "./track.ts";
+
+export interface CutterParts {
+  run: Pick<LiveRun, "id" | "started" | "renditions">;
+  /** Number of its first segment. */
+  first: number;
+  segmentSeconds: number;
+  partSeconds: number;
+  /** A segment of a rendition has begun, has another part, or is whole. */
+  onChange(rendition: string, segment: TrackSegment): void;
+  /** Complete in all renditions; in order. `segment.run` is 0. */
+  onSegment(cut: CutSegment): void;
+}
+
+export interface Cutter {
+  fragment(fragment: LiveFragment): void;
+  /** Whatever has come is whole now. */
+  end(): void;
+  /** Fragments that came too late, or from a rendition that was not named. */
+  readonly dropped: number;
+}
+
+/** A segment without a key frame at its end is cut at one of its fragments: memory has a bound, and players wait for the end of the first. */
+const LONGEST_S = 20;
+/** So far the sound may be ahead of the pictures before segments are cut without them. */
+const MOST_AHEAD_S = 4;
+/** A rendition that lags so far behind is waited for no longer. */
+const MOST_BEHIND_S = 15;
+const SAME = 0.002;
+
+/** Cuts a run into segments: where its first rendition has key frames, and all others at the same times. */
+export function createCutter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterParts): Cutter {
+  const cuts: Cut[] = [];
+  const tracks = new Map<string, Track>();
+  const held = new Map<string, LiveFragment[]>();
+  /** Segments of each rendition that are whole, and not complete in all of them. */
+  const waiting = new Map<number, Map<string, TrackSegment>>();
+  const leader = run.renditions[0]?.name;
+  const started = { id: run.id, started: run.started };
+  /** Up to here on the timeline it is known where segments begin. */
+  let known = -Infinity;
+  let complete = first;
+  let ended = false;
+  let dropped = 0;
+
+  for (const { name } of run.renditions) {
+    tracks.set(name, createTrack({ run: started, cuts, partSeconds, onSegment: (segment) => changed(name, segment) }));
+    held.set(name, []);
+  }
+
+  function changed(rendition: string, segment: TrackSegment): void {
+    onChange(rendition, segment);
+    if (!segment.whole) return;
+    waiting.getOrInsertComputed(segment.n, () => new Map()).set(rendition, segment);
+    for (let all = waiting.get(complete); all !== undefined && all.size === tracks.size; all = waiting.get(complete)) {
+      waiting.delete(complete++);
+      const there = [...all].filter(([, { parts }]) => parts.length > 0);
+      const { n, start } = segmentOf(all);
+      const listed: LiveSegment = { n, run: 0, start, durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])) };
+      // One that has nothing at all, after the last fragment of a run, is none.
+      if (there.length > 0) onSegment({ run: run.id, segment: listed, bytes: Object.fromEntries(there.map(([name, one]) => [name, one.parts.flatMap(({ bytes }) => bytes)])) });
+    }
+  }
+
+  function cut(time: number): void {
+    cuts.push({ n: first + cuts.length, time });
+    const [last, before] = [cuts.at(-1)!, cuts.at(-2)];
+    if (before === undefined) return;
+    for (const track of tracks.values()) {
+      const lagging = cuts.findLast((one) => one.time <= last.time - MOST_BEHIND_S);
+      if (lagging !== undefined) track.closeBefore(lagging.n);
+    }
+  }
+
+  function lead({ time, duration, key }: LiveFragment): void {
+    const since = time - (cuts.at(-1)?.time ?? -Infinity);
+    if ((key && since > segmentSeconds - SAME) || since > LONGEST_S || cuts.length === 0) cut(time);
+    known = Math.max(known, time + duration);
+  }
+
+  function place(fragment: LiveFragment): void {
+    if (cuts.length === 0) cut(fragment.time);
+    if (!tracks.get(fragment.rendition)!.add(fragment)) dropped++;
+  }
+
+  /** Fragments whose segment is known now, each rendition in its order. */
+  function release(upTo: number): void {
+    for (const queue of held.values()) while (queue.length > 0 && queue[0]!.time + queue[0]!.duration / 2 < upTo - SAME) place(queue.shift()!);
+  }
+
+  function fragment(fragment: LiveFragment): void {
+    const queue = held.get(fragment.rendition);
+    if (ended || queue === undefined) {
+      dropped++;
+      return;
+    }
+    if (fragment.rendition === leader) {
+      lead(fragment);
+      place(fragment);
+      return release(known);
+    }
+    queue.push(fragment);
+    release(known);
+    const ahead = fragment.time - MOST_AHEAD_S;
+    if (queue.length === 0 || queue[0]!.time > ahead) return;
+    // There are no pictures any more, or not yet: the sound goes on without them.
+    if (cuts.length > 0 && queue[0]!.time - cuts.at(-1)!.time > segmentSeconds) cut(queue[0]!.time);
+    known = Math.max(known, ahead);
+    release(known);
+  }
+
+  return {
+    fragment,
+    end() {
+      if (ended) return;
+      release(Infinity);
+      ended = true;
+      for (const track of tracks.values()) track.closeBefore(Infinity);
+    },
+    get dropped() {
+      return dropped;
+    },
+  };
+}
+
+const segmentOf = (all: ReadonlyMap<string, TrackSegment>) => all.values().next().value!;

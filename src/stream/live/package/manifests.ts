@@ -1,0 +1,144 @@
+import { writeMediaPlaylist } from "../../../protocol/hls/index.ts";
+import type { Viewing } from "../../delivery/route.ts";
+import { streamErrors } from "../../errors.ts";
+import type { TextTracks } from "../../playback/port.ts";
+import { notPlayableYet } from "../../videos/not-ready.ts";
+import type { Video } from "../../videos/video.ts";
+import { liveDash } from "./dash.ts";
+import { nextOf, reached, type RenditionList, windowStart } from "./lists.ts";
+import { liveMultivariant } from "./multivariant.ts";
+import { type Extent, mediaPlaylist, type WrittenPlaylist } from "./playlists.ts";
+import { positionOf, readClip, readDirectives, readExtent, readPreview, segmentsBetween } from "./queries.ts";
+import { broadcastMark, checkMark, suffixOf } from "./marks.ts";
+import { type LiveSource, renditionIn } from "./sources.ts";
+import { waitFor } from "./waiting.ts";
+
+export interface LiveManifestsParts {
+  dvrSeconds: number;
+  captions: TextTracks | undefined;
+  prefersLowLatency(video: Video): Promise<boolean>;
+}
+
+const HLS = "application/vnd.apple.mpegurl";
+const DASH = "application/dash+xml";
+
+/** Seconds that a manifest is good for: of a recording captions may be added to it. */
+const CACHE_ENDED = 60;
+const CACHE_RUNNING = 2;
+/** Three target durations (rfc8216bis 6.2.5.2), yet no longer than players wait for the first octet of an answer: hls.js ten seconds. */
+const MOST_WAIT_MS = 9000;
+/** For the first segment of a broadcast. */
+const BEGIN_MS = 8000;
+/** A player that waits for more than two segments ahead has lost its way (6.2.5.2). */
+const MOST_AHEAD = 2;
+
+export type LiveManifests = Record<"multivariant" | "media" | "text" | "clip" | "dash", (viewing: Viewing, source: LiveSource) => Promise<void>>;
+
+export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsParts): LiveManifests {
+  /** What was written for one viewer of a low-latency broadcast is written for all who wait for the same. */
+  const written = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
+
+  function write(source: LiveSource, rendition: string, extent: Extent, { query, suffix }: { query: string; suffix: string }): WrittenPlaylist {
+    const { broadcast, renditions } = source;
+    const playlist = () => mediaPlaylist(source, rendition, extent, { ...source, ...broadcast && { targetDuration: broadcast.targetDuration, partTarget: broadcast.partTarget }, dvrSeconds }, { others: extent.lowLatency === true ? renditions.flatMap(({ name }) => (name === rendition ? [] : [name])) : [], query, suffix });
+    // Of parts there are as many as somebody cares to ask for.
+    if (broadcast === undefined || typeof extent.what === "object") return playlist();
+    let known = written.get(broadcast);
+    if (known?.version !== broadcast.version) written.set(broadcast, (known = { version: broadcast.version, texts: new Map() }));
+    return known.texts.getOrInsertComputed(JSON.stringify([rendition, extent, query]), playlist);
+  }
+
+  async function multivariant(viewing: Viewing, source: LiveSource): Promise<void> {
+    await begun(viewing, source);
+    const { video, query } = viewing;
+    const { timeline } = source;
+    const length = readPreview(query);
+    if (length !== undefined) {
+      const from = windowStart(timeline.segments, length, 1);
+      viewing.response.setHeader("preview-start-seconds", positionOf(timeline, from).toFixed(3));
+      viewing.response.setHeader("stream-media-id", video.uid);
+      return send(viewing, source, { from: String(from), to: String(timeline.segments.length - 1) });
+    }
+    if (timeline.ended) return send(viewing, source, {}, (await captions?.of(video.uid)) ?? []);
+    const asked = query.get("protocol");
+    const lowLatency = source.broadcast !== undefined && (asked === "llhls" || (asked === null && (await prefersLowLatency(video))));
+    return send(viewing, source, { protocol: lowLatency ? "llhls" : "hls", ...(query.get("dvrEnabled") === "true" && { dvrEnabled: "true" }) });
+  }
+
+  async function send(viewing: Viewing, source: LiveSource, query: Record<string, string>, text: Awaited<ReturnType<TextTracks["of"]>> = []): Promise<void> {
+    const said = new URLSearchParams({ ...query, ...broadcastMark(viewing) });
+    const playlist = liveMultivariant(source.renditions, { query: said.size === 0 ? "" : `?${said}`, bandwidthHint: viewing.query.get("clientBandwidthHint"), text });
+    viewing.sendText(playlist, { type: HLS, cache: source.timeline.ended ? CACHE_ENDED : CACHE_RUNNING });
+  }
+
+  async function media(viewing: Viewing, source: LiveSource): Promise<void> {
+    const { query, params: { rendition = "" } } = viewing;
+    checkMark(viewing);
+    renditionIn(source, rendition);
+    const extent = readExtent(query, source.timeline.ended);
+    const directives = readDirectives(query);
+    const mark = broadcastMark(viewing);
+    const options = { query: queryOf(extent, mark), suffix: suffixOf(mark) };
+    const playlist = () => write(source, rendition, extent, options);
+    const met = (list: RenditionList) => directives === undefined || reached(list, directives.msn, directives.part);
+    const { broadcast } = source;
+    let now = playlist();
+    if (broadcast !== undefined && !broadcast.over && typeof extent.what === "string") {
+      if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MOST_AHEAD) throw streamErrors.badParameter({ reason: `segment ${directives.msn} is too far ahead` });
+      const ms = now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MOST_WAIT_MS);
+      await waitFor(broadcast, () => (now = playlist()).list.segments.length > 0 && met(now.list), { ms, signal: viewing.signal });
+      now = playlist();
+    }
+    if (viewing.response.destroyed) return;
+    if (now.list.segments.length === 0) throw notPlayableYet(viewing.video);
+    viewing.sendText(now.text, { type: HLS, ...cacheOf(source, extent, directives === undefined ? undefined : met(now.list)) });
+  }
+
+  async function dash(viewing: Viewing, source: LiveSource): Promise<void> {
+    await begun(viewing, source);
+    const { timeline: { ended } } = source;
+    const text = ended ? ((await captions?.of(viewing.video.uid)) ?? []) : [];
+    viewing.sendText(liveDash(source, { now: Date.now(), suffix: suffixOf(broadcastMark(viewing)), bandwidthHint: viewing.query.get("clientBandwidthHint"), text }), { type: DASH, cache: ended ? CACHE_ENDED : 1 });
+  }
+
+  async function text(viewing: Viewing, { timeline }: LiveSource): Promise<void> {
+    const language = viewing.params["rendition"]!;
+    if (!timeline.ended || !((await captions?.of(viewing.video.uid)) ?? []).some((one) => one.language === language)) throw streamErrors.captionNotFound({ language });
+    viewing.sendText(writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: positionOf(timeline, timeline.segments.length) }] }), { type: HLS, cache: CACHE_ENDED });
+  }
+
+  async function clip(viewing: Viewing, source: LiveSource): Promise<void> {
+    const { video, id } = viewing;
+    if (id === video.liveInput) throw streamErrors.badParameter({ reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input" });
+    const { time, duration } = readClip(viewing.query);
+    const part = segmentsBetween(source.timeline, time, duration);
+    if (part === undefined) throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
+    return send(viewing, source, { from: String(part.from), to: String(part.to), start: part.start.toFixed(3) });
+  }
+
+  return { multivariant, media, dash, text, clip };
+}
+
+/** Every rendition has a segment that can be played. */
+async function begun(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
+  const met = () => timeline.segments.length > 0;
+  if (broadcast !== undefined) await waitFor(broadcast, met, { ms: BEGIN_MS, signal: viewing.signal });
+  if (!met()) throw notPlayableYet(viewing.video);
+}
+
+function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
+  const query = new URLSearchParams({ ...(typeof what === "string" && what !== "whole" && { protocol: lowLatency === true ? "llhls" : "hls" }), ...(what === "dvr" && { dvrEnabled: "true" }), ...mark });
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+/**
+ * What was waited for is the same for everybody who asks for it, at its own address: a cache on the way asks once for all who wait, and keeps the answer
+ * for those who come late (six target durations). An answer that did not become what was asked for is nobody else's.
+ */
+function cacheOf({ timeline: { ended }, targetDuration, broadcast }: LiveSource, { what, lowLatency }: Extent, met: boolean | undefined): { cache?: number } {
+  if (typeof what === "object" || what === "whole") return { cache: CACHE_ENDED };
+  if (ended) return { cache: CACHE_RUNNING };
+  const target = broadcast?.targetDuration ?? targetDuration;
+  if (met === undefined) return { cache: lowLatency === true ? 1 : Math.max(1, Math.floor(target / 2)) };
+  return met ? { cache: 6 * target } : {};
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import type { LiveFragment, LiveRendition, LiveRun } from "../fragments.ts";
+
+export const SOURCE: LiveRendition = { name: "source", kind: "video", codecs: "avc1.64000d", peakBandwidth: 900_000, averageBandwidth: 700_000, width: 320, height: 180, frameRate: 25 };
+export const SMALL: LiveRendition = { name: "90p", kind: "video", codecs: "avc1.64000b", peakBandwidth: 300_000, averageBandwidth: 200_000, width: 160, height: 90, frameRate: 25 };
+export const SOUND: LiveRendition = { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 70_000, averageBandwidth: 64_000, channels: 2 };
+
+export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => ({ id: String(number).padStart(32, "0"), started: Date.UTC(2026, 10, 23) + number * 100_000, renditions: [SOURCE, SMALL, SOUND], keyFrames: "source", ...over });
+
+/** Fragments of one rendition that follow one another, `key` where it says; every one has bytes of its own. */
+export function fragmentsOf(rendition: string, durations: readonly number[], isKey: (time: number, index: number) => boolean, { from = 0, label = "" } = {}): LiveFragment[] {
+  let time = from;
+  return durations.map((duration, index) => {
+    const fragment = { rendition, time, duration, key: isKey(time, index), bytes: Buffer.from(`${label}${rendition}:${index};`) };
+    time = Math.round((time + duration) * 1e6) / 1e6;
+    return fragment;
+  });
+}
+
+/** A media playlist, read by somebody who knows nothing of its writer. */
+export interface ReadPlaylist {
+  version: number;
+  target: number;
+  partTarget: number | undefined;
+  sequence: number;
+  skipped: number;
+  ended: boolean;
+  hint: string | undefined;
+  reports: Record<string, string>[];
+  control: Record<string, string>;
+  segments: ReadSegment[];
+  /** Parts of what is no segment yet. */
+  open: ReadPart[];
+}
+
+export interface ReadSegment {
+  n: number;
+  uri: string;
+  duration: number;
+  discontinuity: number;
+  init: string | undefined;
+  at: string | undefined;
+  gap: boolean;
+  parts: ReadPart[];
+}
+
+export interface ReadPart {
+  uri: string;
+  duration: number;
+  independent: boolean;
+}
+
+export function readPlaylist(text: string): ReadPlaylist {
+  const lines = text.split("\n");
+  assert.equal(lines.shift(), "#EXTM3U");
+  assert.equal(lines.pop(), "", "the last line ends");
+  const read: ReadPlaylist = { version: 1, target: 0, partTarget: undefined, sequence: 0, skipped: 0, ended: false, hint: undefined, reports: [], control: {}, segments: [], open: [] };
+  let discontinuity = 0;
+  let init: string | undefined;
+  let next = fresh();
+  for (const line of lines) {
+    const [, tag = "", value = ""] = /^#(EXT[A-Z0-9-]*):?(.*)$/.exec(line) ?? [];
+    const attributes = () => Object.fromEntries([...value.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^",]+))/g)].map(([, name, quoted, plain]) => [name!, quoted ?? plain!]));
+    if (tag === "EXT-X-VERSION") read.version = Number(value);
+    else if (tag === "EXT-X-TARGETDURATION") read.target = Number(value);
+    else if (tag === "EXT-X-MEDIA-SEQUENCE") read.sequence = Number(value);
+    else if (tag === "EXT-X-DISCONTINUITY-SEQUENCE") discontinuity = Number(value);
+    else if (tag === "EXT-X-SERVER-CONTROL") read.control = attributes();
+    else if (tag === "EXT-X-PART-INF") read.partTarget = Number(attributes()["PART-TARGET"]);
+    else if (tag === "EXT-X-SKIP") read.skipped = Number(attributes()["SKIPPED-SEGMENTS"]);
+    else if (tag === "EXT-X-DISCONTINUITY") discontinuity++;
+    else if (tag === "EXT-X-MAP") init = attributes()["URI"];
+    else if (tag === "EXT-X-PROGRAM-DATE-TIME") next.at = value;
+    else if (tag === "EXT-X-GAP") next.gap = true;
+    else if (tag === "EXT-X-PART") next.parts.push({ uri: attributes()["URI"]!, duration: Number(attributes()["DURATION"]), independent: attributes()["INDEPENDENT"] === "YES" });
+    else if (tag === "EXTINF") next.duration = Number(value.replace(",", ""));
+    else if (tag === "EXT-X-PRELOAD-HINT") read.hint = attributes()["URI"];
+    else if (tag === "EXT-X-RENDITION-REPORT") read.reports.push(attributes());
+    else if (tag === "EXT-X-ENDLIST") read.ended = true;
+    else if (["EXT-X-INDEPENDENT-SEGMENTS", "EXT-X-PLAYLIST-TYPE", "EXT-X-START"].includes(tag)) continue;
+    else {
+      assert.doesNotMatch(line, /^#|^$/, `an unknown line: ${line}`);
+      read.segments.push({ ...next, uri: line, n: read.sequence + read.skipped + read.segments.length, discontinuity, init });
+      next = fresh();
+    }
+  }
+  read.open = next.parts;
+  return read;
+}
+
+const fresh = () => ({ duration: Number.NaN, at: undefined as string | undefined, gap: false, parts: [] as ReadPart[] });
+
+/** What rfc8216bis asks of one playlist. */
+export function assertValid({ target, partTarget, segments, open, version, control, ended }: ReadPlaylist): void {
+  for (const { uri, duration, gap, parts } of segments) {
+    assert.ok(duration > 0 && Math.round(duration) <= target, `${uri} lasts ${duration} of ${target}`);
+    if (gap) assert.ok(version >= 8, "EXT-X-GAP");
+    if (parts.length > 0) assert.ok(Math.abs(parts.reduce((sum, part) => sum + part.duration, 0) - duration) < 1e-4, `the parts of ${uri} are ${duration} long`);
+  }
+  const parts = [...segments.flatMap((segment) => segment.parts), ...open];
+  if (parts.length === 0) return;
+  assert.ok(partTarget !== undefined && parts.every(({ duration }) => duration <= partTarget + 1e-6), "no part is longer than their target");
+  assert.ok(ended || Number(control["PART-HOLD-BACK"]) >= 2 * partTarget - 1e-6);
+}
+
+/** What it asks of two playlists, the one of which is read after the other (6.2.1): nothing that was said is taken back. */
+export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
+  assert.ok(after.sequence >= before.sequence, "the sequence number goes back");
+  assert.ok(after.target >= before.target);
+  const last = (one: ReadPlaylist) => one.sequence + one.skipped + one.segments.length;
+  assert.ok(last(after) >= last(before), "segments are taken back");
+  for (const old of before.segments) {
+    const now = after.segments.find(({ n }) => n === old.n);
+    if (now === undefined) {
+      assert.ok(old.n < after.sequence + after.skipped, `segment ${old.n} is left out`);
+      continue;
+    }
+    const { parts, at, ...rest } = now;
+    const { parts: partsBefore, at: atBefore, ...restBefore } = old;
+    assert.deepEqual(rest, restBefore);
+    if (at !== undefined && atBefore !== undefined) assert.equal(at, atBefore);
+    if (parts.length > 0 && partsBefore.length > 0) assert.deepEqual(parts, partsBefore);
+  }
+  if (before.open.length === 0) return;
+  const grown = last(after) === last(before) ? after.open : after.segments.find(({ n }) => n === last(before))?.parts ?? [];
+  if (grown.length > 0) assert.deepEqual(grown.slice(0, before.open.length), before.open, "parts change");
+}

@@ -1,0 +1,82 @@
+import type { DeliveryRoute, Viewing } from "../../delivery/route.ts";
+import { streamErrors } from "../../errors.ts";
+import { createHotSegments } from "../../playback/hot-segments.ts";
+import type { TextTracks } from "../../playback/port.ts";
+import { notPlayableYet } from "../../videos/not-ready.ts";
+import type { Video } from "../../videos/video.ts";
+import type { SegmentLength } from "../../viewed/length.ts";
+import type { LiveTimeline } from "../timeline.ts";
+import { createLiveManifests } from "./manifests.ts";
+import type { LivePackagesRoom } from "./packages.ts";
+import { createLivePieces, type StoredPiece } from "./pieces.ts";
+import { createLiveSources } from "./sources.ts";
+import { createLiveLength } from "./watched.ts";
+
+export interface LivePlaybackParts {
+  packages: Pick<LivePackagesRoom, "of">;
+  /** What is kept of a video: of other processes' broadcasts, and of recordings. Asked for every playlist of those that run elsewhere. */
+  timelineOf(video: string): Promise<LiveTimeline | undefined>;
+  /** A kept segment, or the initialisation segment of a run. */
+  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
+  settings: { dvr_minutes: number };
+  /** Captions of recordings. */
+  captions?: TextTracks;
+  /** Whether low-latency HLS is what players get that do not say (`preferLowLatency` of the input). Default: never. */
+  prefersLowLatency?(video: Video): Promise<boolean>;
+  /** Octets of kept segments in memory that several viewers ask for. Default 32 MiB. */
+  hotBytes?: number;
+}
+
+export interface LivePlayback {
+  routes: DeliveryRoute[];
+  /** Whether the video is a broadcast, or the recording of one: these routes answer for it then, and no others. */
+  handles(video: Video): Promise<boolean>;
+  /** These routes before those of uploaded videos: for one list of both. */
+  before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
+  /** Undefined where others answer. */
+  length: SegmentLength;
+}
+
+const CLIP = "manifest/clip.m3u8";
+
+export function createLivePlayback({ packages, timelineOf, stored, settings, captions, prefersLowLatency = async () => false, hotBytes = 32 * 1024 * 1024 }: LivePlaybackParts): LivePlayback {
+  const sources = createLiveSources({ packages, timelineOf });
+  const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
+  const pieces = createLivePieces({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
+
+  async function needed(viewing: Viewing) {
+    const { video } = viewing;
+    const source = await sources.of(video);
+    if (source === undefined) throw notPlayableYet(video);
+    return source;
+  }
+
+  const handles = async (video: Video) => video.liveInput !== undefined && (packages.of(video.uid) !== undefined || (await sources.of(video)) !== undefined);
+  const routes: DeliveryRoute[] = [
+    { path: "segments/{rendition}/{file}", want: "play", handle: (viewing) => pieces(viewing) },
+    { path: "manifest/video.m3u8", want: "play", handle: async (viewing) => manifests.multivariant(viewing, await needed(viewing)) },
+    { path: CLIP, want: "play", handle: async (viewing) => manifests.clip(viewing, await needed(viewing)) },
+    { path: "manifest/video.mpd", want: "play", handle: async (viewing) => manifests.dash(viewing, await needed(viewing)) },
+    { path: "manifest/text-{rendition}.m3u8", want: "play", handle: async (viewing) => manifests.text(viewing, await needed(viewing)) },
+    { path: "manifest/{rendition}.m3u8", want: "play", handle: async (viewing) => manifests.media(viewing, await needed(viewing)) },
+  ];
+
+  return {
+    routes, handles, length: createLiveLength(sources),
+    before(others) {
+      const paths = new Set(routes.map(({ path }) => path));
+      const merged = routes.map((live): DeliveryRoute => {
+        const other = others.find(({ path, method }) => path === live.path && method === undefined);
+        return {
+          ...live,
+          async handle(viewing) {
+            if (await handles(viewing.video)) return live.handle(viewing);
+            if (other !== undefined) return other.handle(viewing);
+            throw live.path === CLIP ? streamErrors.liveOnly() : notPlayableYet(viewing.video);
+          },
+        };
+      });
+      return [...merged, ...others.filter(({ path }) => !paths.has(path))];
+    },
+  };
+}

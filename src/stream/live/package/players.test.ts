@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { before, describe, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../../../../test/support/browser.ts";
+import { needsFfmpeg } from "../../../../test/support/media.ts";
+import { suiteScope } from "../../../../test/support/suite-scope.ts";
+import type { RunSink } from "../fragments.ts";
+import { runOf } from "./package.testing.ts";
+import { liveWorld, realFragments, VIDEO } from "./playback.testing.ts";
+
+/** On a page of another site. Each defines `load(video, url)`. */
+const PLAYERS = {
+  "hls.js": {
+    script: "hls.js/dist/hls.js",
+    page: `async function load(video, url) {
+      const hls = (window.hls = new Hls({ enableWorker: false, lowLatencyMode: true }));
+      // A seek gives up what was asked for; where nobody publishes for a while, and on a machine that is busy, there is nothing to play for a while.
+      hls.on(Hls.Events.ERROR, (_name, data) => /^(aborted|buffer(StalledError|SeekOverHole|NudgeOnStall))$/.test(data.details) || problem(data.type + " " + data.details + " " + (data.error?.message ?? data.response?.code ?? "")));
+      hls.loadSource(url);
+      hls.attachMedia(video);
+    }`,
+  },
+  "shaka-player": {
+    script: "shaka-player/dist/shaka-player.compiled.js",
+    page: `async function load(video, url) {
+      shaka.polyfill.installAll();
+      const player = (window.player = new shaka.Player());
+      player.addEventListener("error", (event) => problem("shaka " + event.detail.code + " " + event.detail.message));
+      await player.attach(video);
+      await player.load(url);
+    }`,
+  },
+  "dash.js": {
+    script: "dashjs/dist/modern/umd/dash.all.debug.js",
+    page: `async function load(video, url) {
+      const player = (window.player = dashjs.MediaPlayer().create());
+      player.updateSettings({ debug: { logLevel: dashjs.Debug.LOG_LEVEL_NONE } });
+      player.on("error", (event) => problem("dash.js " + JSON.stringify(event.error?.message ?? event)));
+      player.initialize(video, url, true);
+    }`,
+  },
+} as const;
+
+const COMMON = `
+  const problems = [];
+  const problem = (text) => problems.push(text);
+  const video = document.querySelector("video");
+  async function begin(url) {
+    await load(video, url);
+    await new Promise((resolve) => { const look = () => (video.readyState >= 3 ? resolve() : setTimeout(look, 20)); look(); });
+    await video.play();
+  }`;
+
+describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
+  let browser: Browser;
+  let site: string;
+  let media: Awaited<ReturnType<typeof realFragments>>;
+
+  const scope = suiteScope();
+
+  before(async () => {
+    browser = await openBrowser(scope);
+    media = await realFragments({ seconds: 24 });
+    const pages = Object.entries(PLAYERS).flatMap(([name, { script, page }]) => [
+      [`/${name}`, { type: "text/html", body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>${COMMON}${page}</script>` }],
+      [`/${name}.js`, { type: "text/javascript", file: clientFile(script) }],
+    ] as const);
+    site = await openSite(scope, Object.fromEntries(pages));
+  });
+
+  /** Fragments leave when their last picture was taken, as from an encoder; `ahead` seconds of them at once. */
+  function feed(sink: RunSink, { ahead, until = Infinity }: { ahead: number; until?: number }): { done: Promise<void>; stop(): void } {
+    for (const [rendition, bytes] of Object.entries(media.inits)) sink.init(rendition, bytes);
+    const began = performance.now() - ahead * 1000;
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    let next = 0;
+    const timer = setInterval(() => {
+      const now = (performance.now() - began) / 1000;
+      for (; next < media.fragments.length; next++) {
+        const fragment = media.fragments[next]!;
+        if (fragment.time + fragment.duration > Math.min(now, until + 0.001)) break;
+        sink.fragment(fragment);
+      }
+      if (now > until + 0.3 || next === media.fragments.length) stop();
+    }, 10);
+    const stop = () => {
+      clearInterval(timer);
+      sink.end();
+      resolve();
+    };
+    return { done, stop };
+  }
+
+  const begin = (page: Page, url: string) => page.evaluate((address) => (globalThis as unknown as { begin(url: string): Promise<void> }).begin(address), url);
+  const played = (page: Page, seconds: number) => page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 60_000, polling: 50 });
+
+  test("hls.js plays at low latency, over the return of a publisher, and to the end", { timeout: 90_000 }, async (t) => {
+    const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
+    const { page, problems } = await openPage(browser, `${site}/hls.js`);
+    t.after(() => page.context().close());
+    const started = Date.now() - 4000;
+    const first = feed(world.broadcast.run(runOf(1, { started, renditions: media.renditions })), { ahead: 4, until: 6.4 });
+    t.after(() => first.stop());
+    await begin(page, `${world.origin}/${VIDEO}/manifest/video.m3u8?protocol=llhls`);
+    await played(page, 4.8);
+    const seen = await page.evaluate(() => {
+      const { hls } = globalThis as unknown as { hls: { latency: number; playingDate: Date; levels: { details?: { canBlockReload: boolean; partHoldBack: number; partList?: unknown[] } }[]; currentLevel: number } };
+      const { details } = hls.levels[hls.currentLevel]!;
+      return { latency: hls.latency, holdBack: details!.partHoldBack, behind: Date.now() - Number(hls.playingDate), blocking: details!.canBlockReload, parts: details!.partList!.length };
+    });
+    t.diagnostic(JSON.stringify(seen));
+    assert.equal(seen.blocking, true);
+    assert.ok(seen.parts > 0);
+    assert.ok(Math.abs(seen.holdBack - 0.64) < 0.01, `is to stay ${seen.holdBack} s behind`);
+    // A second where nobody else is at work; without parts it would be more than three.
+    assert.ok(seen.behind < 6000, `${seen.behind} ms behind what is published`);
+
+    await first.done;
+    const second = feed(world.broadcast.run(runOf(2, { started: Date.now(), renditions: media.renditions })), { ahead: 0, until: 3.2 });
+    t.after(() => second.stop());
+    await second.done;
+    world.broadcast.end();
+    await page.waitForFunction("video.ended", undefined, { timeout: 60_000 });
+    const end = await page.evaluate<number>("video.currentTime");
+    assert.ok(Math.abs(end - 9.6) < 0.1, `it ended at ${end}`);
+    assert.deepEqual(await page.evaluate("problems"), []);
+    assert.deepEqual(problems, []);
+  });
+
+  for (const name of ["shaka-player", "dash.js"] as const) {
+    test(`${name} plays the same as DASH`, { timeout: 90_000 }, async (t) => {
+      const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
+      const { page, problems } = await openPage(browser, `${site}/${name}`);
+      t.after(() => page.context().close());
+      const live = feed(world.broadcast.run(runOf(1, { started: Date.now() - 8000, renditions: media.renditions })), { ahead: 8 });
+      t.after(() => live.stop());
+      await begin(page, `${world.origin}/${VIDEO}/manifest/video.mpd`);
+      await played(page, (await page.evaluate<number>("video.currentTime")) + 1);
+      assert.deepEqual(await page.evaluate("problems"), []);
+      assert.deepEqual(problems, []);
+    });
+  }
+
+  test("all of them play the recording of two runs, over the seam and to its end", { timeout: 110_000 }, async (t) => {
+    const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
+    for (const number of [1, 2]) await feed(world.broadcast.run(runOf(number, { renditions: media.renditions })), { ahead: 100, until: 6.4 }).done;
+    world.broadcast.end();
+    await Promise.all(([["hls.js", "video.m3u8"], ["shaka-player", "video.mpd"], ["dash.js", "video.mpd"]] as const).map(async ([name, manifest]) => {
+      const { page, problems } = await openPage(browser, `${site}/${name}`);
+      await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
+      await page.evaluate("void (video.currentTime = 6)");
+      await played(page, 6.8);
+      await page.evaluate("void (video.currentTime = 12)");
+      await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
+      const end = await page.evaluate<number>("video.currentTime");
+      assert.ok(Math.abs(end - 12.8) < 0.1, `${name} ended at ${end}`);
+      assert.deepEqual(await page.evaluate("problems"), [], name);
+      assert.deepEqual(problems, [], name);
+      await page.context().close();
+    }));
+  });
+});

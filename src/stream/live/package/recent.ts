@@ -1,0 +1,45 @@
+import type { TrackSegment } from "./track.ts";
+
+/** The last segments of every rendition of a broadcast, with their octets. */
+export interface RecentSegments {
+  /** Of this rendition, in order, the one that is being made too. */
+  of(rendition: string): readonly TrackSegment[];
+  find(rendition: string, n: number): TrackSegment | undefined;
+  /** Says that there is more of this one. */
+  put(rendition: string, segment: TrackSegment): void;
+  /** Forgets the oldest that are listed, as far as the bounds say. */
+  trim(listed: number): void;
+}
+
+/** As many are there for who plays at the usual distance from the end; what is older is read from where it was kept. */
+const KEPT_SECONDS = 24;
+const LEAST_KEPT = 4;
+/** Octets of one broadcast, all renditions. A little more where nothing is listed: it must not be lost. */
+const MOST_BYTES = 96 * 1024 * 1024;
+
+export function createRecentSegments(): RecentSegments {
+  const all = new Map<string, TrackSegment[]>();
+
+  return {
+    of: (rendition) => all.get(rendition) ?? [],
+    find: (rendition, n) => all.get(rendition)?.findLast((segment) => segment.n === n),
+    put(rendition, segment) {
+      const segments = all.getOrInsertComputed(rendition, () => []);
+      if (segments.at(-1) !== segment && !segments.includes(segment)) segments.push(segment);
+    },
+    trim(listed) {
+      let bytes = [...all.values()].flat().reduce((sum, one) => sum + sizeOf(one), 0);
+      for (const segments of all.values()) {
+        let seconds = segments.reduce((sum, { duration }) => sum + duration, 0);
+        while (segments.length > LEAST_KEPT && segments[0]!.n < listed && segments[0]!.whole) {
+          const [{ duration }] = segments as [TrackSegment];
+          if (seconds - duration < KEPT_SECONDS && bytes <= MOST_BYTES) break;
+          seconds -= duration;
+          bytes -= sizeOf(segments.shift()!);
+        }
+      }
+    },
+  };
+}
+
+const sizeOf = ({ parts }: TrackSegment) => parts.reduce((sum, { size }) => sum + size, 0);

@@ -1,0 +1,92 @@
+import { streamErrors } from "../../errors.ts";
+import type { Video } from "../../videos/video.ts";
+import type { LiveRendition } from "../fragments.ts";
+import type { LiveTimeline } from "../timeline.ts";
+import type { Broadcast } from "./broadcast.ts";
+import { type Source, targetDurationOf } from "./lists.ts";
+import type { PlaylistSettings } from "./playlists.ts";
+
+/** A broadcast or its recording, wherever it comes from. */
+export interface LiveSource extends Source, Omit<PlaylistSettings, "dvrSeconds"> {
+  /** Packaged in this process. */
+  broadcast?: Broadcast;
+  /** That are offered now. */
+  renditions: readonly LiveRendition[];
+}
+
+export interface LiveSourcesParts {
+  packages: { of(video: string): Broadcast | undefined };
+  /** Of broadcasts that other processes package, and of recordings. Undefined: nothing is kept of the video. */
+  timelineOf(video: string): Promise<LiveTimeline | undefined>;
+}
+
+/** Recordings do not change any more: those that were asked for last stay in memory, up to so many segments together. */
+const MOST_SEGMENTS = 500_000;
+
+export interface LiveSources {
+  /** Undefined: the video is neither a broadcast nor a recording. */
+  of(video: Pick<Video, "uid" | "liveInput">): Promise<LiveSource | undefined>;
+}
+
+export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): LiveSources {
+  const recordings = new Map<string, LiveSource>();
+
+  async function stored(uid: string): Promise<LiveSource | undefined> {
+    const known = recordings.get(uid);
+    if (known !== undefined) return known;
+    const timeline = await timelineOf(uid);
+    if (timeline === undefined) return undefined;
+    const source = { timeline, targetDuration: targetDurationOf(timeline.segments), partTarget: 0, renditions: timeline.ended ? renditionsOf(timeline) : (timeline.runs.at(-1)?.renditions ?? []) };
+    if (!timeline.ended) return source;
+    recordings.set(uid, source);
+    let segments = [...recordings.values()].reduce((sum, one) => sum + one.timeline.segments.length, 0);
+    for (const [oldest, one] of recordings) {
+      if (segments <= MOST_SEGMENTS || oldest === uid) break;
+      segments -= one.timeline.segments.length;
+      recordings.delete(oldest);
+    }
+    return source;
+  }
+
+  return {
+    async of({ uid, liveInput }) {
+      if (liveInput === undefined) return undefined;
+      const broadcast = packages.of(uid);
+      if (broadcast === undefined) return stored(uid);
+      const timeline = broadcast.timeline();
+      if (!broadcast.running && !timeline.ended) {
+        // Nobody publishes here: somebody may elsewhere by now.
+        const elsewhere = await stored(uid);
+        if (elsewhere !== undefined && (elsewhere.timeline.ended || elsewhere.timeline.segments.length > timeline.segments.length)) return elsewhere;
+      }
+      const { recent, targetDuration, partTarget } = broadcast;
+      return {
+        timeline, recent, targetDuration, partTarget, broadcast,
+        // Asked for after the viewer has waited for a beginning.
+        get renditions() {
+          return (timeline.ended ? renditionsOf(timeline) : (broadcast.current?.renditions ?? timeline.runs.at(-1)?.renditions ?? [])).map(broadcast.rates.of);
+        },
+      };
+    },
+  };
+}
+
+/** Those that every run has which has pictures or sound at all, or else whatever there is; with the most that any run needs. */
+export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
+  return (["video", "audio"] as const).flatMap((kind) => {
+    const having = runs.map(({ renditions }) => renditions.filter((one) => one.kind === kind)).filter(({ length }) => length > 0);
+    const byName = [...Map.groupBy(having.flat(), ({ name }) => name).values()];
+    const common = byName.filter((all) => all.length === having.length);
+    return (common.length > 0 ? common : byName).map((all) => {
+      const last = all.at(-1)!;
+      return { ...last, peakBandwidth: Math.max(...all.map((one) => one.peakBandwidth)), averageBandwidth: Math.max(...all.map((one) => one.averageBandwidth)) };
+    });
+  });
+}
+
+/** What a request is for. Throws segmentNotFound. */
+export function renditionIn({ renditions }: LiveSource, name: string): LiveRendition {
+  const rendition = renditions.find((one) => one.name === name);
+  if (rendition === undefined) throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
+  return rendition;
+}

@@ -1,0 +1,19 @@
+import type { SegmentLength } from "../../viewed/length.ts";
+import { pieceOf } from "./pieces.ts";
+import type { LiveSources } from "./sources.ts";
+
+/** Of broadcasts and their recordings: segments and parts of pictures, those of sound where there is nothing else. Undefined for other videos. */
+export function createLiveLength(sources: LiveSources): SegmentLength {
+  return async ({ video, params: { rendition = "", file = "" } }) => {
+    const source = await sources.of(video);
+    if (source === undefined) return undefined;
+    const { n, part } = pieceOf(file) ?? {};
+    if (n === undefined) return 0;
+    const { timeline: { segments, runs }, broadcast } = source;
+    const there = (segments[n] === undefined ? runs.at(-1) : runs[segments[n].run])?.renditions ?? [];
+    const kind = there.some((one) => one.kind === "video") ? "video" : "audio";
+    if (there.find(({ name }) => name === rendition)?.kind !== kind) return 0;
+    if (part !== undefined) return broadcast?.recent.find(rendition, n)?.parts[part]?.duration ?? 0;
+    return segments[n]?.durations[rendition] ?? 0;
+  };
+}

@@ -1,0 +1,47 @@
+import type { LiveRendition } from "../fragments.ts";
+import type { LiveSegment, LiveTimeline, LiveTimelineRun } from "../timeline.ts";
+
+/** Where a moment of a broadcast lies. */
+export interface Moment {
+  run: LiveTimelineRun;
+  /** That the picture is taken from. */
+  rendition: LiveRendition;
+  n: number;
+  /** Seconds from the beginning of the segment. */
+  offset: number;
+}
+
+/** Seconds of all of it as it is played: gaps between runs are left out. */
+export const durationOf = ({ segments, runs }: LiveTimeline): number => segments.reduce((sum, segment) => sum + secondsOf(segment, runs[segment.run]!), 0);
+
+/**
+ * `time` in seconds from the beginning of the broadcast; "latest": the beginning of the newest segment, which is a key frame. Undefined: there is no picture.
+ * Of the renditions the smallest that has `height` lines: less has to be read of it.
+ */
+export function momentOf(timeline: LiveTimeline, time: number | "latest", height: number): Moment | undefined {
+  const { runs, segments } = timeline;
+  const last = segments.findLast((segment) => pictureIn(segment, runs[segment.run]!, height) !== undefined);
+  if (last === undefined) return undefined;
+  let [found, offset] = [last, time === "latest" ? 0 : secondsOf(last, runs[last.run]!)];
+  let begin = 0;
+  for (const segment of time === "latest" ? [] : segments) {
+    const seconds = secondsOf(segment, runs[segment.run]!);
+    if (Number(time) < begin + seconds && pictureIn(segment, runs[segment.run]!, height) !== undefined) {
+      [found, offset] = [segment, Math.max(0, Number(time) - begin)];
+      break;
+    }
+    begin += seconds;
+  }
+  const run = runs[found.run]!;
+  return { run, rendition: pictureIn(found, run, height)!, n: found.n, offset };
+}
+
+function pictureIn(segment: LiveSegment, run: LiveTimelineRun, height: number): LiveRendition | undefined {
+  const pictures = run.renditions.filter(({ kind, name }) => kind === "video" && (segment.durations[name] ?? 0) > 0).sort((a, b) => (a.height ?? 0) - (b.height ?? 0));
+  return pictures.find((rendition) => (rendition.height ?? 0) >= height) ?? pictures.at(-1);
+}
+
+function secondsOf({ durations }: LiveSegment, { renditions }: LiveTimelineRun): number {
+  const leading = renditions.find(({ kind, name }) => kind === "video" && durations[name] !== undefined);
+  return leading === undefined ? Math.max(0, ...Object.values(durations)) : durations[leading.name]!;
+}

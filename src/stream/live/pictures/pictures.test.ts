@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import { clip, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
+import { createManualClock, UserError } from "../../../kernel/index.ts";
+import type { Sendable } from "../../delivery/send-bytes.ts";
+import type { Viewing } from "../../delivery/route.ts";
+import { streamErrors } from "../../errors.ts";
+import { openTools } from "../../media/media.testing.ts";
+import { testModel, testVideo } from "../../videos/videos.testing.ts";
+import type { LiveTimeline } from "../timeline.ts";
+import { momentOf } from "./moment.ts";
+import { createLivePictures } from "./pictures.ts";
+
+const COLOURS = ["red", "green", "blue"] as const;
+const RUN = "1".repeat(32);
+const VIDEO = testVideo({ uid: "a".repeat(32), liveInput: "b".repeat(32), state: "live-inprogress", readyToStream: true });
+
+const timelineOf = (segments: number, ended = false): LiveTimeline => ({
+  video: VIDEO.uid, ended,
+  runs: [{ id: RUN, started: 0, renditions: [{ name: "source", kind: "video", codecs: "avc1.42c00d", peakBandwidth: 100_000, averageBandwidth: 100_000, width: 320, height: 180 }, { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 1, averageBandwidth: 1 }] }],
+  segments: Array.from({ length: segments }, (_, n) => ({ n, run: 0, start: 100 + n, durations: { source: 1, audio: 1.01 } })),
+});
+
+/** A broadcast of one second of each colour, whose times do not begin at zero. */
+async function open(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-pictures-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const source = await clip({ inputs: COLOURS.flatMap((colour) => ["-f", "lavfi", "-i", `color=${colour}:s=320x180:r=25:d=1`]).concat("-filter_complex", "[0][1][2]concat=n=3:v=1[out]", "-map", "[out]"), audio: false, keyframeSeconds: 1 });
+  await runFfmpeg(["-i", source, "-c", "copy", "-output_ts_offset", "100", "-f", "hls", "-hls_time", "0.5", "-hls_list_size", "0", "-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "init.mp4", "-hls_segment_filename", join(folder, "%d.m4s"), join(folder, "list.m3u8")]);
+  const shown = { segments: 2, ended: false };
+  const clock = createManualClock(1_000_000);
+  const scratch = join(folder, "scratch");
+  let drawn = 0;
+  const pictures = createLivePictures({
+    tools: openTools(t), clock, folder: scratch,
+    timelineOf: async (uid) => (uid === VIDEO.uid ? timelineOf(shown.segments, shown.ended) : undefined),
+    async stored(_video, _rendition, what) {
+      if (typeof what === "number") drawn++;
+      return { bytes: async () => readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4")) };
+    },
+  });
+  const [route] = pictures.over([{ path: "thumbnails/thumbnail.jpg", want: "play", handle: () => Promise.reject(streamErrors.notReady({ state: "elsewhere" })) }]);
+  async function get(query = "", video = VIDEO) {
+    const answer = { bytes: Buffer.alloc(0), cache: undefined as unknown };
+    await route!.handle({ video, query: new URLSearchParams(query), sendObject: async (object: Sendable, about: { cache?: unknown }) => void Object.assign(answer, { bytes: await buffer(object.read()), cache: about.cache }) } as unknown as Viewing);
+    assert.deepEqual(readdirSync(scratch), []);
+    return { ...answer, ...(await look(folder, answer.bytes)) };
+  }
+  return { get, shown, clock, drawn: () => drawn };
+}
+
+async function look(folder: string, jpeg: Buffer): Promise<{ size: string; colour: string }> {
+  const path = join(folder, "seen.jpg");
+  writeFileSync(path, jpeg);
+  const size = (await runFfmpeg(["-show_entries", "stream=width,height", "-of", "csv=p=0:s=x", path], "ffprobe")).toString().trim();
+  const pixel = [...(await runFfmpeg(["-i", path, "-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]))];
+  return { size, colour: COLOURS[pixel.indexOf(Math.max(...pixel))]! };
+}
+
+test("a running broadcast shows what is on, a moment of it, and its recording the moment that was chosen", needsFfmpeg, async (t) => {
+  const { get, shown, clock, drawn } = await open(t);
+  const now = await get("height=90");
+  assert.deepEqual([now.colour, now.size, now.cache], ["green", "160x90", 5]);
+  shown.segments = 3;
+  assert.equal((await get("height=90")).colour, "green");
+  assert.equal(drawn(), 1, "it is the same for everybody for some seconds");
+  clock.advance(5000);
+  assert.equal((await get("height=90")).colour, "blue");
+  for (const [time, colour] of [["0s", "red"], ["0.96s", "red"], ["1.5s", "green"], ["2.5s", "blue"], ["1h", "blue"]] as const) assert.equal((await get(`time=${time}`)).colour, colour, time);
+  shown.ended = true;
+  assert.equal((await get("", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.5 })).colour, "green");
+});
+
+test("videos with a file, those of uploads, and broadcasts that have not begun are for others; nonsense is refused", needsFfmpeg, async (t) => {
+  const { get, shown } = await open(t);
+  const elsewhere = (err: unknown) => err instanceof UserError && err.kind === "notReady";
+  await assert.rejects(get("", { ...VIDEO, model: testModel() }), elsewhere);
+  await assert.rejects(get("", testVideo()), elsewhere);
+  await assert.rejects(get("", { ...VIDEO, uid: VIDEO.liveInput! }), elsewhere);
+  await assert.rejects(get("time=soon"), (err: unknown) => err instanceof UserError && err.kind === "badParameter");
+  shown.segments = 0;
+  await assert.rejects(get(), elsewhere);
+});
+
+test("the smallest rendition that is large enough is read, and moments without a picture show the next one", () => {
+  const picture = (name: string, height: number) => ({ name, kind: "video" as const, codecs: "avc1.42c00d", peakBandwidth: 1, averageBandwidth: 1, width: height * 2, height });
+  const timeline = timelineOf(0);
+  timeline.runs = [{ id: RUN, started: 0, renditions: [picture("source", 1080), picture("360p", 360)] }];
+  const pieces: Record<string, number>[] = [{ "360p": 0, source: 0, audio: 2 }, { source: 2 }, { source: 2, "360p": 2 }];
+  timeline.segments = pieces.map((durations, n) => ({ n, run: 0, start: 2 * n, durations }));
+  const at = (time: number | "latest", height: number) => {
+    const moment = momentOf(timeline, time, height);
+    return moment && [moment.n, moment.rendition.name, moment.offset];
+  };
+  assert.deepEqual(at(0, 360), [1, "source", 0]);
+  assert.deepEqual(at("latest", 360), [2, "360p", 0]);
+  assert.deepEqual(at("latest", 361), [2, "source", 0]);
+  assert.deepEqual(at("latest", 5000), [2, "source", 0]);
+  timeline.segments.length = 1;
+  assert.equal(at("latest", 360), undefined);
+});

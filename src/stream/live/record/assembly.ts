@@ -1,0 +1,123 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { messageOf, type Log } from "../../../kernel/index.ts";
+import { Mp4Error } from "../../../protocol/mp4/index.ts";
+import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../../store/index.ts";
+import type { MediaTools } from "../../media/port.ts";
+import type { Probe } from "../../probe/probe.ts";
+import { ProbeRefused } from "../../probe/refused.ts";
+import { createScratch } from "../../scratch.ts";
+import type { LiveVideos } from "../../videos/port.ts";
+import type { LiveTimeline } from "../timeline.ts";
+import { combineFiles, type CombinedFile } from "./combine.ts";
+import { moviePartsOf } from "./movie-parts.ts";
+import { headersOf, joinMovie, type MoviePart, type MovieParts } from "./movie.ts";
+import type { Recordings } from "./port.ts";
+
+export interface AssemblyParts {
+  jobs: Jobs;
+  objects: Pick<ObjectStore, "put" | "delete">;
+  videos: Pick<LiveVideos, "find" | "assembled">;
+  recordings: Pick<Recordings, "timeline" | "stored">;
+  probe: Probe;
+  tools: Pick<MediaTools, "ffmpeg">;
+  /** As large as recordings are: for those whose runs are not alike. */
+  folder: string;
+  log: Log;
+  /** Milliseconds before another attempt. Default: that of jobs. */
+  backoff?: (attempt: number) => number;
+}
+
+/** Recordings become files, with which everything can be done that can be done with a video; they are played from their segments all the same. */
+export interface Assembly {
+  /** It will be done, whatever becomes of this process. Once more does nothing. */
+  enqueue(video: string): Promise<void>;
+  /** Does the job `stream.live.assemble`, until closed. In the processes that encode. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+const ASSEMBLE_JOB = "stream.live.assemble";
+const LEASE_MS = 30_000;
+
+export function createAssembly({ jobs, objects, videos, recordings, probe, tools, folder, log, backoff }: AssemblyParts): Assembly {
+  let worker: JobWorker | undefined;
+
+  async function assemble(uid: string, signal: AbortSignal): Promise<void> {
+    const video = await videos.find(uid);
+    if (video?.state !== "ready" || video.sourceKey !== null) return;
+    const timeline = await recordings.timeline(uid);
+    if (timeline?.ended !== true) return;
+    const key = `stream/${uid}/source`;
+    const size = await writeSource(uid, key, timeline, signal);
+    const model = await probe.probe({ uid, sourceKey: key, watermark: null }, { signal });
+    const done = await videos.assembled(uid, { key, size, model });
+    // Deleted meanwhile: then what was made is nobody's.
+    if (done === undefined && (await videos.find(uid)) === undefined) await objects.delete([key]);
+    log.info({ video: uid, size, runs: timeline.runs.length }, "a recording is in one file");
+  }
+
+  async function writeSource(uid: string, key: string, timeline: LiveTimeline, signal: AbortSignal): Promise<number> {
+    const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(uid, rendition, what);
+    const groups = await alike(moviePartsOf(timeline), stored);
+    if (groups.length === 0) throw new Mp4Error("nothing is kept of it");
+    if (groups.length === 1) return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored, signal })).body())).size;
+    const { path: work, remove } = await createScratch(folder).make("recording");
+    try {
+      const files: CombinedFile[] = [];
+      for (const [i, parts] of groups.entries()) {
+        const movie = await joinMovie({ parts, stored, signal });
+        const path = join(work, `part-${i}.mp4`);
+        await pipeline(Readable.from(movie.body()), createWriteStream(path), { signal });
+        const has = (kind: string) => parts.some(({ tracks }) => tracks.some((track) => track.kind === kind));
+        files.push({ path, video: has("video"), audio: has("audio"), duration: movie.duration, fps: movie.fps });
+      }
+      const picture = pictureOf(timeline);
+      const whole = await combineFiles(files, { tools, folder: work, signal, ...(picture && { picture }) });
+      return (await objects.put(key, createReadStream(whole, { highWaterMark: 1 << 20 }))).size;
+    } finally {
+      await remove();
+    }
+  }
+
+  /** Work that another attempt would not do better. */
+  async function run({ payload }: Job, { signal }: JobContext): Promise<void> {
+    const { uid } = payload as { uid: string };
+    try {
+      await assemble(uid, signal);
+    } catch (err) {
+      if (!(err instanceof Mp4Error) && !(err instanceof ProbeRefused)) throw err;
+      log.error({ err, video: uid }, `a recording cannot be put into one file, and is played only: ${messageOf(err)}`);
+    }
+  }
+
+  return {
+    enqueue: async (video) => void (await jobs.enqueue(ASSEMBLE_JOB, { uid: video }, { key: video, priority: -1 })),
+    start() {
+      worker ??= jobs.work(ASSEMBLE_JOB, { concurrency: 1, leaseMs: LEASE_MS, onePerKey: true, ...(backoff && { backoff }) }, run);
+    },
+    close: async () => worker?.stop({ graceMs: 1000 }),
+  };
+}
+
+/** Parts one after the other that can be in one file as they are. */
+async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]): Promise<MoviePart[][]> {
+  const groups: { headers: string; parts: MoviePart[] }[] = [];
+  for (const part of parts) {
+    const headers = await headersOf(part, stored);
+    const last = groups.at(-1);
+    if (last?.headers === headers) last.parts.push(part);
+    else groups.push({ headers, parts: [part] });
+  }
+  return groups.map((group) => group.parts);
+}
+
+/** The largest of all runs; even numbers. */
+function pictureOf({ runs }: LiveTimeline): { width: number; height: number } | undefined {
+  const pictures = runs.flatMap(({ renditions }) => renditions.filter(({ kind }) => kind === "video").slice(0, 1));
+  if (pictures.length === 0) return undefined;
+  const { width = 0, height = 0 } = pictures.reduce((most, one) => ((one.width ?? 0) * (one.height ?? 0) > (most.width ?? 0) * (most.height ?? 0) ? one : most));
+  return { width: Math.max(2, width & ~1), height: Math.max(2, height & ~1) };
+}

@@ -1,0 +1,76 @@
+import { Readable } from "node:stream";
+import { streamErrors } from "../../errors.ts";
+import type { DeliveryRoute, Viewing } from "../../delivery/route.ts";
+import { readTime } from "../../thumbnails/wish.ts";
+import type { LiveTimeline } from "../timeline.ts";
+import { moviePartsOf } from "./movie-parts.ts";
+import { headersOf, joinMovie, type MovieParts } from "./movie.ts";
+import type { Recordings } from "./port.ts";
+import { lengthOf } from "./summary.ts";
+
+/** Seconds of an instant clip. */
+const LONGEST = 60;
+const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
+/** Lengths are sums of fractions. */
+const SAME = 0.002;
+
+/**
+ * `/{uid}/clip.mp4?time=600s&duration=30s&filename=…`: some seconds of a broadcast, or of its recording, as a file. Whole segments: it begins with the
+ * one in which `time` lies, and ends, where the encoder of the publisher was configured anew, before that.
+ */
+export function createClipFiles({ recordings }: { recordings: Pick<Recordings, "timeline" | "stored"> }): DeliveryRoute[] {
+  async function handle(viewing: Viewing): Promise<void> {
+    const { video, id, query, signal } = viewing;
+    if (video.liveInput === undefined) throw streamErrors.liveOnly();
+    if (id === video.liveInput) throw streamErrors.badParameter({ reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input" });
+    const time = seconds(query, "time", 0, Infinity);
+    const duration = seconds(query, "duration", 0.1, LONGEST);
+    const filename = query.get("filename");
+    if (filename !== null && !FILENAME.test(filename)) throw streamErrors.badParameter({ reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(filename.slice(0, 130))}` });
+    const timeline = await recordings.timeline(video.uid);
+    const range = timeline && rangeOf(timeline, time, duration);
+    if (timeline === undefined || range === undefined) throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
+    const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
+    const all = moviePartsOf(timeline, range.from, range.to);
+    if (all.length === 0) throw streamErrors.badParameter({ reason: `there is nothing at second ${time}` });
+    const headers = await Promise.all(all.map((part) => headersOf(part, stored)));
+    const until = headers.findIndex((one) => one !== headers[0]);
+    const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });
+    // A part of it is read from its beginning: it is a minute at most.
+    const read = ({ start = 0, end = movie.size - 1 }: { start?: number; end?: number } = {}) => Readable.from(between(movie.body(), start, end + 1), { objectMode: false });
+    await viewing.sendObject({ size: movie.size, read }, { type: "video/mp4", filename: `${filename ?? video.uid}.mp4`, ...(timeline.ended && { cache: 3600 }) });
+  }
+
+  return [{ path: "clip.mp4", want: "play", handle }];
+}
+
+function seconds(query: URLSearchParams, name: string, least: number, most: number): number {
+  const value = readTime(query.get(name) ?? "");
+  if (value === undefined) throw streamErrors.badParameter({ reason: `${name} must be like 30s, 5m2s or 1.5s` });
+  if (value < least || value > most) throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most} seconds` });
+  return value;
+}
+
+/** Segments in which the seconds from `time` on lie; gaps between runs are none. */
+function rangeOf({ runs, segments }: LiveTimeline, time: number, duration: number): { from: number; to: number } | undefined {
+  let at = 0;
+  let from: number | undefined;
+  for (const segment of segments) {
+    const { n } = segment;
+    at += lengthOf(runs, segment);
+    if (from === undefined && at > time + SAME) from = n;
+    if (from !== undefined && at >= time + duration - SAME) return { from, to: n };
+  }
+  return from === undefined ? undefined : { from, to: segments.length - 1 };
+}
+
+/** Octets [start, end) of what is read. */
+async function* between(body: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array, void> {
+  let at = 0;
+  for await (const chunk of body) {
+    const [from, to] = [Math.max(0, start - at), Math.min(chunk.length, end - at)];
+    if (from < to) yield chunk.subarray(from, to);
+    at += chunk.length;
+    if (at >= end) return;
+  }
+}

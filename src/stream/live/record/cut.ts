@@ -1,0 +1,34 @@
+import type { LiveFragment, LiveRendition } from "../fragments.ts";
+
+/** Of one segment, the fragments of each rendition. */
+export interface CutFragments {
+  start: number;
+  fragments: Map<string, LiveFragment[]>;
+}
+
+/**
+ * Segments of what was left open: at key frames of the first video rendition that are at least `seconds` apart, and all others at the same times.
+ * Without pictures at any fragment. What begins within a fragment of the cut belongs to the side on which most of it lies.
+ */
+export function cutFragments(renditions: readonly LiveRendition[], fragments: readonly LiveFragment[], seconds: number): CutFragments[] {
+  const of = Map.groupBy(fragments, ({ rendition }) => rendition);
+  const leader = renditions.find(({ name }) => of.has(name));
+  if (leader === undefined) return [];
+  const leading = of.get(leader.name)!;
+  const starts: number[] = [];
+  for (const { key, time } of leading) if (starts.length === 0 || (key && time - starts.at(-1)! >= seconds - SLACK)) starts.push(time);
+  const segments = starts.map((start): CutFragments => ({ start, fragments: new Map() }));
+  for (const { name } of renditions) {
+    for (const fragment of of.get(name) ?? []) {
+      const middle = fragment.time + fragment.duration / 2;
+      const segment = segments.findLast(({ start }) => start <= middle) ?? segments[0]!;
+      const list = segment.fragments.get(name);
+      if (list === undefined) segment.fragments.set(name, [fragment]);
+      else list.push(fragment);
+    }
+  }
+  return segments;
+}
+
+/** Key frames every two seconds are 1.999 apart on some clocks. */
+const SLACK = 0.05;

@@ -1,0 +1,68 @@
+import type { ObjectStore } from "../../../store/index.ts";
+import type { LiveFragment } from "../fragments.ts";
+
+/** Fragments of one run in the order in which they came: one page of what is in no segment yet. */
+export interface JournalPage {
+  run: string;
+  fragments: LiveFragment[];
+}
+
+/** Pages as objects beside the segments, numbered as they were written; a page goes when all that is on it is in segments. */
+export interface Journal {
+  write(video: string, number: number, page: JournalPage): Promise<void>;
+  /** In order. A page that cannot be read is left out. */
+  read(video: string): Promise<{ number: number; page: JournalPage }[]>;
+  delete(video: string, numbers: readonly number[]): Promise<void>;
+}
+
+const folder = (video: string) => `stream/${video}/live/open/`;
+const DIGITS = 10;
+const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(DIGITS, "0")}`;
+/** Pages of some seconds: more was not left by one broadcast. */
+const MOST_PAGES = 10_000;
+
+export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list" | "delete">): Journal {
+  return {
+    async write(video, number, page) {
+      await objects.put(keyOf(video, number), encodePage(page));
+    },
+    async read(video) {
+      const pages: { number: number; page: JournalPage }[] = [];
+      for await (const { key } of objects.list(folder(video))) {
+        if (pages.length >= MOST_PAGES) break;
+        const page = decodePage((await (await objects.open(key))?.bytes()) ?? Buffer.alloc(0));
+        if (page !== undefined) pages.push({ number: Number(key.slice(folder(video).length)), page });
+      }
+      return pages;
+    },
+    async delete(video, numbers) {
+      if (numbers.length > 0) await objects.delete(numbers.map((number) => keyOf(video, number)));
+    },
+  };
+}
+
+interface Head {
+  run: string;
+  fragments: (Omit<LiveFragment, "bytes"> & { size: number })[];
+}
+
+/** Length of the head in four octets, the head as JSON, and then the octets of all fragments. */
+export function encodePage({ run, fragments }: JournalPage): Buffer {
+  const head = Buffer.from(JSON.stringify({ run, fragments: fragments.map(({ bytes, ...about }) => ({ ...about, size: bytes.length })) } satisfies Head));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(head.length);
+  return Buffer.concat([length, head, ...fragments.map(({ bytes }) => bytes)]);
+}
+
+/** Undefined: it is none. */
+export function decodePage(bytes: Buffer): JournalPage | undefined {
+  if (bytes.length < 4) return undefined;
+  let at = 4 + bytes.readUInt32BE(0);
+  if (at > bytes.length) return undefined;
+  try {
+    const { run, fragments } = JSON.parse(bytes.toString("utf8", 4, at)) as Head;
+    return { run, fragments: fragments.map(({ size, ...about }) => ({ ...about, bytes: bytes.subarray(at, (at += size)) })) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,148 @@
+import { buffer } from "node:stream/consumers";
+import { createSampleLog, Mp4Error, readAac, readAvc, readFragments, readInit, writeMovie, type Chunk, type TrackHeader, type WrittenTrack } from "../../../protocol/mp4/index.ts";
+import type { StoredPiece } from "./port.ts";
+
+/** Segments of one run that are to be in a file, in order. */
+export interface MoviePart {
+  run: string;
+  tracks: MovieTrack[];
+}
+
+export interface MovieTrack {
+  kind: "video" | "audio";
+  rendition: string;
+  /** Numbers of the segments. */
+  segments: number[];
+}
+
+export interface MovieParts {
+  parts: readonly MoviePart[];
+  stored(rendition: string, what: number | { run: string }): Promise<StoredPiece | undefined>;
+  signal: AbortSignal;
+}
+
+export interface JoinedMovie {
+  size: number;
+  /** Seconds. */
+  duration: number;
+  /** Pictures a second, as most of them come; 0 where there are none. */
+  fps: number;
+  /** From the first octet to the last; segments are read one after the other. */
+  body(): AsyncGenerator<Uint8Array, void>;
+}
+
+interface OpenTrack extends WrittenTrack {
+  header: TrackHeader;
+  chunks: Chunk[];
+}
+
+/** Octets of one segment that go into the file. */
+interface Taken {
+  rendition: string;
+  n: number;
+  size: number;
+  ranges: { start: number; end: number }[];
+}
+
+/** Clocks of encoders round: so much of a fragment may lie before the end of the one before it. */
+const OVERLAP_S = 0.05;
+
+/**
+ * One file with its index first, of segments as they are: a run begins where the one before it ends, and the time between is left out. All parts have the
+ * same codec configuration (`headersOf`). Memory is for the index only. Throws Mp4Error.
+ */
+export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<JoinedMovie> {
+  const tracks = new Map<MovieTrack["kind"], OpenTrack>();
+  const taken: Taken[] = [];
+  let mediaBytes = 0;
+
+  const openPiece = async (rendition: string, what: number | { run: string }) => {
+    signal.throwIfAborted();
+    const piece = await stored(rendition, what);
+    if (piece === undefined) throw new Mp4Error(`segment ${typeof what === "number" ? what : "init"} of ${rendition} is not there`);
+    return piece;
+  };
+
+  for (const part of parts) {
+    const offset = endOf(tracks.values());
+    for (const { kind } of part.tracks) if (!tracks.has(kind)) tracks.set(kind, await openTrack(part, kind, tracks.size + 1));
+    /** Second of the run that lies at `offset`: where its first track begins. */
+    const base = Math.min(...(await Promise.all(part.tracks.map(async ({ kind, rendition, segments: [first] }) => {
+      const [fragment] = await fragmentsOf(await openPiece(rendition, first!));
+      return fragment === undefined ? Infinity : fragment.time / tracks.get(kind)!.header.timescale;
+    }))));
+    for (const { rendition, n, kind } of inOrder(part)) {
+      const { header: { timescale }, samples, chunks } = tracks.get(kind)!;
+      const piece = await openPiece(rendition, n);
+      const fragments = await fragmentsOf(piece);
+      let count = 0;
+      let octets = 0;
+      for (const fragment of fragments) {
+        let time = Math.max(0, Math.round((offset + fragment.time / timescale - base) * timescale));
+        if (samples.count > 0 && time < samples.end && samples.end - time < OVERLAP_S * timescale) time = samples.end;
+        samples.add({ ...fragment, time });
+        count += fragment.count;
+        octets += fragment.dataSize;
+      }
+      if (count > 0) chunks.push({ offset: mediaBytes, count });
+      mediaBytes += octets;
+      taken.push({ rendition, n, size: piece.size, ranges: fragments.map(({ dataStart, dataSize }) => ({ start: dataStart, end: dataStart + dataSize })).filter(({ start, end }) => end > start) });
+    }
+  }
+
+  async function openTrack({ run, tracks: given }: MoviePart, kind: MovieTrack["kind"], id: number): Promise<OpenTrack> {
+    const { rendition } = given.find((track) => track.kind === kind)!;
+    return { header: { id, ...(await readInit(await (await openPiece(rendition, { run })).bytes())) }, samples: createSampleLog(), chunks: [] };
+  }
+
+  const written = [...tracks.values()].filter(({ samples }) => samples.count > 0);
+  const head = writeMovie(written, mediaBytes, "isom");
+
+  async function* body() {
+    yield* head;
+    for (const { rendition, n, size, ranges } of taken) {
+      const piece = await openPiece(rendition, n);
+      if (piece.size !== size) throw new Mp4Error(`segment ${n} of ${rendition} changed while it was written into a file`);
+      for (const { start, end } of ranges) yield* piece.read({ start, end: end - 1 }) as AsyncIterable<Buffer>;
+    }
+  }
+
+  return { size: head.reduce((sum, { length }) => sum + length, mediaBytes), duration: endOf(written), fps: rateOf(tracks.get("video")), body };
+}
+
+const fragmentsOf = (piece: StoredPiece) => readFragments(async (start, length) => buffer(piece.read({ start, end: Math.min(start + length, piece.size) - 1 })), piece.size);
+
+const endOf = (tracks: Iterable<WrittenTrack>) => Math.max(0, ...[...tracks].map(({ header, samples }) => samples.end / header.timescale));
+
+/** By the length that most pictures have: publishers count in milliseconds, and leave some out. */
+function rateOf(track: WrittenTrack | undefined): number {
+  if (track === undefined) return 0;
+  const pairs = track.samples.durations();
+  const counts = new Map<number, number>();
+  for (let i = 0; i < pairs.length; i += 2) counts.set(pairs[i + 1]!, (counts.get(pairs[i + 1]!) ?? 0) + pairs[i]!);
+  const [usual = 0] = [...counts].reduce((most, one) => (one[1] > (most[1] ?? 0) ? one : most), [0, 0] as [number, number]);
+  return usual === 0 ? 0 : track.header.timescale / usual;
+}
+
+/** Those of one number side by side: they are of the same seconds. */
+function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: string; n: number }[] {
+  return tracks.flatMap(({ kind, rendition, segments }) => segments.map((n) => ({ kind, rendition, n }))).toSorted((a, b) => a.n - b.n);
+}
+
+/** What says how the samples of a rendition are decoded: parts with the same can be in one file. */
+export async function headersOf({ run, tracks }: MoviePart, stored: MovieParts["stored"]): Promise<string> {
+  const headers = await Promise.all(tracks.map(async ({ kind, rendition }) => {
+    const piece = await stored(rendition, { run });
+    if (piece === undefined) throw new Mp4Error(`the initialisation segment of ${rendition} is not there`);
+    const { timescale, description, width, height } = await readInit(await piece.bytes());
+    return [kind, timescale, configOf(description), width, height];
+  }));
+  return JSON.stringify(headers);
+}
+
+/** What decoders go by. Boxes that tell of bitrates differ from run to run. */
+function configOf(description: Buffer): string {
+  const aac = readAac(description);
+  if (aac !== undefined) return `${aac.codecs} ${aac.sampleRate} ${aac.channels}`;
+  return (readAvc(description)?.entry ?? description).toString("base64");
+}

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
+import type { LiveFragment } from "../fragments.ts";
+import { cutFragments } from "./cut.ts";
+import { decodePage, encodePage } from "./journal.ts";
+import { recordConformance } from "./record.conformance.ts";
+import { keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
+
+onEveryDatabase(recordConformance);
+
+test("a page is read as it was written, and what is none is none", () => {
+  const fragment = fc.record({ rendition: fc.constantFrom("source", "audio"), time: fc.double({ min: 0, max: 1e6, noNaN: true }), duration: fc.double({ min: 0, max: 10, noNaN: true }), key: fc.boolean(), bytes: fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)) });
+  fc.assert(fc.property(fc.array(fragment, { maxLength: 6 }), (fragments) => {
+    const plain = fragments.map((one) => ({ ...one, time: one.time + 0, duration: one.duration + 0 }));
+    assert.deepEqual(decodePage(encodePage({ run: "1", fragments: plain })), { run: "1", fragments: plain });
+  }));
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void decodePage(Buffer.from(bytes))));
+});
+
+test("segments of what was open begin at key frames, have all of it once, and are as long as they are to be", () => {
+  const gops = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 });
+  fc.assert(fc.property(gops, fc.double({ min: 1, max: 6, noNaN: true }), (lengths, seconds) => {
+    const fragments: LiveFragment[] = [];
+    let time = 5;
+    for (const length of lengths) {
+      for (let i = 0; i < length; i++, time += 0.5) {
+        fragments.push({ rendition: "source", time, duration: 0.5, key: i === 0, bytes: Buffer.of() }, { rendition: "audio", time: time + 0.02, duration: 0.5, key: true, bytes: Buffer.of() });
+      }
+    }
+    const segments = cutFragments(TEST_RENDITIONS, fragments, seconds);
+    for (const name of ["source", "audio"]) assert.deepEqual(segments.flatMap((segment) => segment.fragments.get(name) ?? []), fragments.filter(({ rendition }) => rendition === name));
+    for (const [i, { start, fragments: of }] of segments.entries()) {
+      const [first] = of.get("source")!;
+      assert.ok(first!.key && first!.time === start);
+      if (i > 0) assert.ok(start - segments[i - 1]!.start >= seconds - 0.05);
+      assert.equal(of.get("source")!.length, of.get("audio")!.length);
+    }
+  }));
+});
+
+test("a slow disk is waited for up to a bound, and then nothing more is kept", async (t) => {
+  const writing = Promise.withResolvers<void>();
+  let faults = 0;
+  const { recordings } = await openRecordings(t, { mostWaiting: 10_000, around: (objects) => ({ ...objects, put: async (...args) => (await writing.promise, objects.put(...args)) }) });
+  const recording = await recordings.open(VIDEO, { onFault: () => faults++ });
+  const run = testRun("1");
+  const sink = recording.run(run);
+  for (let n = 0; n < 20; n++) {
+    const { fragments, cut } = testSegment(run, n);
+    for (const fragment of fragments) sink.fragment(fragment);
+    recording.keep(cut);
+  }
+  assert.equal(faults, 1);
+  writing.resolve();
+  await recording.close();
+  const { segments } = await recordings.finish(VIDEO);
+  assert.ok(segments <= 2, String(segments));
+});
+
+test("octets that the packager has copied, and fragments that it has left out, leave nothing open", async (t) => {
+  const { recordings, objects, clock } = await openRecordings(t);
+  const recording = await recordings.open(VIDEO);
+  const run = testRun("1");
+  const sink = recording.run(run);
+  sink.fragment({ rendition: "audio", time: -0.5, duration: 0.5, key: true, bytes: Buffer.alloc(10) });
+  for (let n = 0; n < 3; n++) {
+    const { fragments, cut } = testSegment(run, n);
+    for (const fragment of fragments) sink.fragment(fragment);
+    clock.advance(700);
+    await recording.settled();
+    recording.keep(n === 1 ? { ...cut, bytes: Object.fromEntries(Object.entries(cut.bytes).map(([name, bytes]) => [name, [Buffer.concat(bytes)]])) } : cut);
+  }
+  await recording.settled();
+  assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
+  await recording.close();
+  assert.equal((await recordings.finish(VIDEO)).segments, 3);
+});
+
+test("of the end of what was open so much becomes a segment as players can play", async (t) => {
+  const small = { ...TEST_RENDITIONS[0]!, name: "90p" };
+  for (const [seconds, kept] of [[{ source: 0, "90p": 0, audio: 0.5 }, 1], [{ source: 1, "90p": 0, audio: 1 }, 1], [{ source: 1.5, "90p": 0, audio: 1 }, 2], [{ source: 0.5, "90p": 0.5, audio: 0.5 }, 2]] as const) {
+    const { recordings, clock } = await openRecordings(t);
+    const recording = await recordings.open(VIDEO);
+    const run = testRun("1", { renditions: [TEST_RENDITIONS[0]!, small, TEST_RENDITIONS[1]!] });
+    const sink = recording.run(run);
+    const bytes = Object.fromEntries(run.renditions.map(({ name }) => [name, [Buffer.from(name)]]));
+    for (const { name } of run.renditions) sink.fragment({ rendition: name, time: 0, duration: 2, key: true, bytes: bytes[name]![0]! });
+    recording.keep({ run: run.id, segment: { n: 0, run: 0, start: 0, durations: { source: 2, "90p": 2, audio: 2 } }, bytes });
+    for (const [rendition, end] of Object.entries(seconds)) {
+      for (let time = 0; time < end; time += 0.5) sink.fragment({ rendition, time: 2 + time, duration: 0.5, key: time === 0, bytes: Buffer.from("open") });
+    }
+    await recording.settled();
+    clock.advance(1000);
+    await recording.close();
+    assert.equal((await recordings.finish(VIDEO)).segments, kept, JSON.stringify(seconds));
+  }
+});

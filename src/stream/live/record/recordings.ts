@@ -1,0 +1,80 @@
+import type { Clock, Log } from "../../../kernel/index.ts";
+import type { Db, ObjectStore } from "../../../store/index.ts";
+import { liveInitKey, liveSegmentKey, type LiveTimeline } from "../timeline.ts";
+import { createJournal } from "./journal.ts";
+import type { Recordings } from "./port.ts";
+import { createRecordTable } from "./record-table.ts";
+import { createRecording } from "./recording.ts";
+import { recoverOpen } from "./recovery.ts";
+import { summaryOf } from "./summary.ts";
+
+export interface RecordingsParts {
+  db: Db;
+  objects: ObjectStore;
+  clock: Clock;
+  log: Log;
+  /** settings.live.segment_seconds: of what is cut after a crash. Default 2. */
+  segmentSeconds?: number;
+  /** Milliseconds of a broadcast that a crash may lose, about. Default 500. */
+  pageMs?: number;
+  /** Octets of one broadcast that may wait for a slow disk. Default 128 MiB. */
+  mostWaiting?: number;
+  /** Timelines that are remembered. Default 100. */
+  remembered?: number;
+}
+
+/** Half a minute of what is allowed at most, in all its renditions. */
+const MOST_WAITING = 128 * 1024 * 1024;
+
+export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, pageMs = 500, mostWaiting = MOST_WAITING, remembered = 100 }: RecordingsParts): Recordings {
+  const table = createRecordTable(db);
+  const journal = createJournal(objects);
+  /** By video, the one asked for last at the end: what is in a timeline stays as it is, and more is added. */
+  const known = new Map<string, LiveTimeline>();
+  const recover = (video: string) => recoverOpen(video, { table, journal, objects, segmentSeconds, log });
+
+  async function timeline(video: string): Promise<LiveTimeline | undefined> {
+    const before = known.get(video);
+    if (before?.ended === true) return before;
+    // Read first: a segment that is added between the two reads is not missed by one that has ended.
+    const row = await table.find(video);
+    if (row === undefined) return undefined;
+    const kept = await table.segments(video, before?.segments.length ?? 0);
+    const now: LiveTimeline = { video, runs: [...(before?.runs ?? [])], segments: [...(before?.segments ?? [])], ended: row.ended };
+    if (kept.length > 0) {
+      const runs = await table.runs(video);
+      // A run that came to nothing is in no timeline.
+      for (const { n, run: id, start, durations } of kept) {
+        if (now.runs.at(-1)?.id !== id) now.runs.push(runs.find((run) => run.id === id)!);
+        now.segments.push({ n, run: now.runs.length - 1, start, durations });
+      }
+    }
+    known.delete(video);
+    if (known.size >= remembered) known.delete(known.keys().next().value!);
+    known.set(video, now);
+    return now;
+  }
+
+  return {
+    timeline,
+    recover,
+    async open(video, { onFault = () => {} } = {}) {
+      await recover(video);
+      await table.begin(video);
+      const before = (await timeline(video))!;
+      return createRecording({ video, timeline: before, table, journal, objects, clock, log, pageMs, mostWaiting, onFault });
+    },
+    async stored(video, rendition, what) {
+      return objects.open(typeof what === "number" ? liveSegmentKey(video, rendition, what) : liveInitKey(video, rendition, what.run));
+    },
+    async finish(video) {
+      await recover(video);
+      await table.end(video, clock.now());
+      return summaryOf((await timeline(video))!, await table.size(video));
+    },
+    async clean(video) {
+      known.delete(video);
+      await table.delete(video);
+    },
+  };
+}

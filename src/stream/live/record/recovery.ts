@@ -1,0 +1,67 @@
+import type { Log } from "../../../kernel/index.ts";
+import type { ObjectStore } from "../../../store/index.ts";
+import type { LiveRendition } from "../fragments.ts";
+import { liveSegmentKey } from "../timeline.ts";
+import { cutFragments, type CutFragments } from "./cut.ts";
+import type { Journal } from "./journal.ts";
+import type { RecordTable } from "./record-table.ts";
+
+export interface RecoveryParts {
+  table: RecordTable;
+  journal: Journal;
+  objects: Pick<ObjectStore, "put">;
+  /** Length that segments have at least. */
+  segmentSeconds: number;
+  log: Log;
+}
+
+/** What some rendition has nothing for is let go, where it is no longer than this: many players do not get over a gap. */
+const LET_GO_S = 1;
+
+/** Encoders are behind, and sound is ahead of its pictures: the end of what is there is not there in every rendition. */
+function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): CutFragments[] {
+  const leader = renditions[0]!.name;
+  const led = cuts.filter(({ fragments }) => fragments.has(leader));
+  const last = led.at(-1)?.fragments;
+  if (last === undefined || last.size === renditions.length) return led;
+  const length = last.get(leader)!.reduce((sum, { duration }) => sum + duration, 0);
+  return length > LET_GO_S ? led : led.slice(0, -1);
+}
+
+/** Among so many of the last segments every rendition that is still there has ended somewhere. */
+const LOOKED_AT = 20;
+/** Of a tick, and of what is lost when seconds are written as decimals. */
+const EXACT = 0.002;
+
+/** What a process that was killed had in no segment yet becomes segments. Safe to be done twice, and to be broken off anywhere. */
+export async function recoverOpen(video: string, { table, journal, objects, segmentSeconds, log }: RecoveryParts): Promise<void> {
+  const pages = await journal.read(video);
+  if (pages.length === 0) return;
+  const runs = new Map((await table.runs(video)).map((run) => [run.id, run]));
+  const last = await table.last(video);
+  const kept = last === undefined ? [] : await table.segments(video, Math.max(0, last.n - LOOKED_AT));
+  const endOf = (run: string, rendition: string) => Math.max(-Infinity, ...kept.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity));
+  let n = (last?.n ?? -1) + 1;
+  for (const [id, ofRun] of Map.groupBy(pages, ({ page }) => page.run)) {
+    const run = runs.get(id);
+    if (run === undefined) continue;
+    const open = ofRun.flatMap(({ page }) => page.fragments).filter(({ rendition, time }) => time >= endOf(id, rendition) - EXACT);
+    for (const { start, fragments } of playable(cutFragments(run.renditions, open, segmentSeconds), run.renditions)) {
+      const durations: Record<string, number> = {};
+      const ends: Record<string, number> = {};
+      let size = 0;
+      for (const [rendition, list] of fragments) {
+        const bytes = Buffer.concat(list.map((fragment) => fragment.bytes));
+        await objects.put(liveSegmentKey(video, rendition, n), bytes);
+        const end = list.at(-1)!.time + list.at(-1)!.duration;
+        durations[rendition] = end - list[0]!.time;
+        ends[rendition] = end;
+        size += bytes.length;
+      }
+      await table.insertSegment(video, { n, run: id, start, durations, ends, size });
+      n++;
+    }
+  }
+  await journal.delete(video, pages.map(({ number }) => number));
+  log.info({ video, segments: n - (last?.n ?? -1) - 1 }, "what was open of a broadcast is kept");
+}

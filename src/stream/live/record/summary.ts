@@ -1,0 +1,17 @@
+import type { LiveSegment, LiveTimeline } from "../timeline.ts";
+import type { RecordingSummary } from "./port.ts";
+
+/** Seconds of a segment: of its pictures, where it has some. The longest of its renditions would be a few milliseconds too many, some thousand times in an evening. */
+export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSegment): number {
+  const leader = runs[run]!.renditions.find(({ name }) => durations[name] !== undefined);
+  return leader === undefined ? 0 : durations[leader.name]!;
+}
+
+/** How much of a timeline there is. */
+export function summaryOf({ runs, segments }: Pick<LiveTimeline, "runs" | "segments">, size: number): RecordingSummary {
+  const duration = segments.reduce((sum, segment) => sum + lengthOf(runs, segment), 0);
+  const used = new Set(segments.map(({ run }) => run));
+  const pictures = runs.filter((_, index) => used.has(index)).flatMap(({ renditions }) => renditions).map(({ width = 0, height = 0 }) => ({ width, height }));
+  const largest = pictures.reduce((most, one) => (one.width * one.height > most.width * most.height ? one : most), { width: 0, height: 0 });
+  return { segments: segments.length, duration: Math.round(duration * 1000) / 1000, size, ...largest };
+}

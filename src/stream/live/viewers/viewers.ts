@@ -1,0 +1,105 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock, Ids, Log } from "../../../kernel/index.ts";
+import type { Db } from "../../../store/index.ts";
+import type { DeliveryRoute } from "../../delivery/route.ts";
+import { createPresent } from "./present.ts";
+import { distinct, lowest, readSketch, writeSketch } from "./sketch.ts";
+import { createViewersTable } from "./viewers-table.ts";
+
+export interface LiveViewersParts {
+  db: Db;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+}
+
+/** How many watch the broadcast of an input: over WebRTC now, and over HLS and DASH in the last thirty seconds. */
+export interface LiveViewers {
+  /** The same route; whoever gets a playlist or a piece of a running broadcast by it is counted. */
+  watch(route: DeliveryRoute): DeliveryRoute;
+  /** Somebody who keeps a connection: counted until the returned function is called. `session`: one word for each. */
+  join(input: string, session: string): () => void;
+  /** In all processes, as they were some seconds ago where it is another. Exact up to some hundreds; above, what several processes have is estimated. */
+  count(input: string): Promise<number>;
+  /** Tells the others now. By itself every ten seconds. */
+  tell(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const WATCHING_MS = 30_000;
+const TELL_MS = 10_000;
+/** What another process has told is good for so long, and read anew after so long. */
+const TOLD_MS = 25_000;
+const READ_MS = 5000;
+const MOST_READ = 1000;
+
+export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): LiveViewers {
+  const table = createViewersTable(db);
+  const process = ids.hex();
+  const present = createPresent({ now: () => clock.now() });
+  const others = new Map<string, { at: number; sketches: Promise<number[][]> }>();
+  let told = false;
+  let telling: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => void tell(), TELL_MS).unref();
+
+  async function write(): Promise<void> {
+    const now = clock.now();
+    present.forget(now - WATCHING_MS);
+    const inputs = present.inputs();
+    if (inputs.length === 0 && !told) return;
+    try {
+      if (inputs.length > 0) await table.note(inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })));
+      await table.forget({ before: now - 2 * TOLD_MS });
+      told = inputs.length > 0;
+    } catch (err) {
+      log.warn({ err }, "other processes could not be told how many are watching");
+    }
+  }
+  const tell = (): Promise<void> => (telling = telling.then(write));
+
+  function sketchesOfOthers(input: string): Promise<number[][]> {
+    const now = clock.now();
+    const known = others.get(input);
+    if (known !== undefined && now - known.at < READ_MS) return known.sketches;
+    const sketches = table.ofOthers(input, process, now - TOLD_MS).then((texts) => texts.map(readSketch));
+    others.delete(input);
+    if (others.size >= MOST_READ) others.delete(others.keys().next().value!);
+    others.set(input, { at: now, sketches });
+    sketches.catch(() => others.delete(input));
+    return sketches;
+  }
+
+  return {
+    tell,
+    watch: (route) => (!/^(manifest|segments)\//.test(route.path) ? route : {
+      ...route,
+      async handle(viewing) {
+        await route.handle(viewing);
+        const { video, viewer, request, response } = viewing;
+        if (video.liveInput === undefined || video.state !== "live-inprogress" || request.method !== "GET" || response.statusCode >= 400) return;
+        present.seen(video.liveInput, nameOf(viewer.ip, request));
+      },
+    }),
+    join: (input, session) => present.stays(input, session),
+    async count(input) {
+      present.forget(clock.now() - WATCHING_MS);
+      const sketches = await sketchesOfOthers(input).catch((err: unknown) => {
+        log.warn({ err }, "how many are watching in other processes could not be read");
+        return [];
+      });
+      return sketches.every((sketch) => sketch.length === 0) ? present.count(input) : distinct([lowest(present.of(input)), ...sketches]);
+    },
+    async close() {
+      clearInterval(timer);
+      await telling;
+      if (told) await table.forget({ before: 0, process }).catch((err: unknown) => log.warn({ err }, "viewers that are gone could not be taken from the count"));
+    },
+  };
+}
+
+/** Players that say who they are (CTA-5004, `sid`) are told apart behind one address; the others by what browser they are. */
+function nameOf(ip: string, { headers, url = "" }: IncomingMessage): string {
+  const said = headers["cmcd-session"] ?? (url.includes("CMCD=") ? new URL(url, "http://localhost").searchParams.get("CMCD") : undefined);
+  const session = /(?:^|,)\s*sid="([^"]{1,64})"/.exec(String(said ?? ""))?.[1];
+  return `${ip}\n${session ?? headers["user-agent"] ?? ""}`;
+}

@@ -1,0 +1,132 @@
+import { availableParallelism } from "node:os";
+import type { Log } from "../../../kernel/index.ts";
+import { joinLengths, NAL, nalType, readSps, splitAnnexB, writeAvcConfig } from "../../../protocol/h264/index.ts";
+import { createMatroskaWriter, type MatroskaTrack } from "../../../protocol/matroska/index.ts";
+import { createTsDemuxer, readOpus, type TsUnit } from "../../../protocol/mpegts/index.ts";
+import { OPUS_RATE } from "../../../protocol/rtp/index.ts";
+import { streamErrors } from "../../errors.ts";
+import type { MediaTools } from "../../media/port.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+
+/** Makes of a broadcast what browsers understand, where it comes as something else. */
+export interface Bridges {
+  /** `wanted`: which of the tracks. What comes out has the times of what goes in. Throws webrtcEncoderBusy. */
+  open(tracks: LiveTracks, wanted: { video: boolean; audio: boolean }, out: BridgeOutput): Bridge;
+}
+
+export interface BridgeOutput {
+  packet(packet: MediaPacket): void;
+  /** Before the first picture of those that are made here: H.264 without B-frames. */
+  tracks(tracks: LiveTracks): void;
+  /** Nothing more comes. */
+  failed(err: unknown): void;
+}
+
+export interface Bridge {
+  write(packet: MediaPacket): void;
+  /** Octets that wait to be read. */
+  lag(): number;
+  close(): void;
+}
+
+const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1", vp8: "V_VP8", vp9: "V_VP9" };
+const AUDIO = { aac: "A_AAC", mp3: "A_MPEG/L3", opus: "A_OPUS" };
+/** Where nothing says how large pictures are: decoders go by what they find. */
+const SOME_SIZE = { width: 1280, height: 720 };
+/** Whoever waits in front of the encoder is late already. */
+const MOST_WAITING = 16 * 1024 * 1024;
+/** The delay of libopus (RFC 7845, 4.2), in samples: its first packet is heard so much earlier than what it was made of. */
+const LOOKAHEAD = 312;
+const TICKS_TO_US = 1_000_000 / 90_000;
+
+/** Each an ffmpeg, for as long as somebody watches. `most`: of those that encode pictures; default: as many as there are processors. */
+export function createBridges({ tools, log, most = availableParallelism() }: { tools: Pick<MediaTools, "live">; log: Log; most?: number }): Bridges {
+  let encoding = 0;
+  return {
+    open(tracks, wanted, out) {
+      if (wanted.video && encoding >= most) throw streamErrors.webrtcEncoderBusy({ limit: most });
+      const inputs: { kind: MediaPacket["kind"]; track: MatroskaTrack }[] = [];
+      const { video, audio } = tracks;
+      if (wanted.video && video !== undefined) inputs.push({ kind: "video", track: { kind: "video", codec: VIDEO[video.codec], config: video.config, ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE) } });
+      if (wanted.audio && audio !== undefined) inputs.push({ kind: "audio", track: { kind: "audio", codec: AUDIO[audio.codec], config: audio.config, sampleRate: audio.sampleRate, channels: audio.channels } });
+      const writer = createMatroskaWriter(inputs.map(({ track }) => track));
+      let base: number | undefined;
+      const time = (us: number) => us + (base ?? 0);
+      const readers = inputs.map(({ kind }) => (kind === "video" ? pictures(out, time) : sound(out.packet, time)));
+      let open = true;
+      const media = tools.live({
+        args: ["-analyzeduration", "0", "-probesize", "32", "-fpsprobesize", "0", "-copyts", "-f", "matroska", "-i", "pipe:0", ...inputs.flatMap(({ kind }, i) => output(kind, i))],
+        outputs: readers, urgency: "urgent", inputBytes: MOST_WAITING, threads: 1,
+      });
+      if (wanted.video) encoding++;
+      media.stdin.write(writer.header());
+      media.done.catch((err: unknown) => err).then((err) => {
+        if (wanted.video) encoding--;
+        if (!open) return;
+        open = false;
+        log.warn({ err, kinds: inputs.map(({ kind }) => kind) }, "what WebRTC viewers watch could not be encoded");
+        out.failed(err);
+      });
+      return {
+        write({ kind, pts, key, data }) {
+          const track = inputs.findIndex((input) => input.kind === kind);
+          if (!open || track === -1) return;
+          // Decoding begins with a key frame, and sound with it.
+          if (base === undefined && inputs[0]!.kind === "video" && !(kind === "video" && key)) return;
+          base ??= pts;
+          if (pts >= base) for (const bytes of writer.block(track + 1, pts - base, key, data)) media.stdin.write(bytes);
+        },
+        lag: () => media.stdin.writableLength,
+        close() {
+          open = false;
+          media.kill();
+        },
+      };
+    },
+  };
+}
+
+function output(kind: MediaPacket["kind"], index: number): string[] {
+  const own = kind === "video"
+    ? [
+        "-vf", "scale=-2:'min(720,trunc(ih/2)*2)',setsar=1,format=yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-profile:v", "baseline", "-threads", "1",
+        "-crf", "24", "-maxrate", "3M", "-bufsize", "3M", "-x264-params", "keyint=infinite:scenecut=0:force-cfr=0", "-force_key_frames", "expr:gte(t,n_forced*2)", "-fps_mode", "passthrough", "-enc_time_base", "1/90000",
+      ]
+    // Gaps become silence, so that times can be counted. Without a resampler from the beginning (flags) one is put in when drift is noticed, which forgets what time it is.
+    : ["-af", `aresample=${OPUS_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res`, "-c:a", "libopus", "-b:a", "96k", "-ac", "2", "-frame_duration", "20"];
+  // Each packet as soon as it is there: with its length in front nobody waits for the next one.
+  return ["-map", `0:${index}`, ...own, "-muxdelay", "0", "-muxpreload", "0", "-avoid_negative_ts", "disabled", "-flush_packets", "1", "-omit_video_pes_length", "0", "-pes_payload_size", "0", "-f", "mpegts", `pipe:${3 + index}`];
+}
+
+function demuxed(unit: (unit: TsUnit) => void): (chunk: Buffer) => void {
+  const demuxer = createTsDemuxer({ streams: () => {}, unit });
+  return (chunk) => demuxer.write(chunk);
+}
+
+function pictures(out: BridgeOutput, time: (us: number) => number): (chunk: Buffer) => void {
+  let known = false;
+  return demuxed(({ pts, data }) => {
+    const nals = splitAnnexB(data).filter((nal) => nalType(nal) !== NAL.delimiter);
+    const key = nals.some((nal) => nalType(nal) === NAL.idr);
+    const of = (type: number) => nals.filter((nal) => nalType(nal) === type);
+    const [sps, pps] = [of(NAL.sps), of(NAL.pps)];
+    if (!known && key && sps.length > 0 && pps.length > 0) {
+      const { width, height } = readSps(sps[0]!);
+      out.tracks({ video: { codec: "h264", config: writeAvcConfig(sps, pps), width, height } });
+      known = true;
+    }
+    const at = time(Math.round(pts * TICKS_TO_US));
+    if (known) out.packet({ kind: "video", dts: at, pts: at, key, data: joinLengths(nals) });
+  });
+}
+
+function sound(packet: BridgeOutput["packet"], time: (us: number) => number): (chunk: Buffer) => void {
+  let samples = -LOOKAHEAD;
+  return demuxed(({ data }) => {
+    for (const opus of readOpus(data)) {
+      const at = time(Math.round((samples * 1_000_000) / OPUS_RATE));
+      samples += opus.samples;
+      packet({ kind: "audio", dts: at, pts: at, key: true, data: Buffer.from(opus.data) });
+    }
+  });
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { streamErrors } from "../../errors.ts";
+
+/** HTTP of WHIP (RFC 9725) and WHEP (draft-murillo-whep): SDP in, SDP out. */
+export const SDP = "application/sdp";
+export const FRAGMENT = "application/trickle-ice-sdpfrag";
+
+const MOST_OCTETS = 64 * 1024;
+const PATIENCE_MS = 10_000;
+/** Any page may publish and play: who may is decided by the secret, and by tokens and origins. */
+const OPEN_TO_ALL = { "access-control-allow-origin": "*", "access-control-expose-headers": "Location, ETag, Link, Accept-Patch, Protocol-Version", "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const METHODS = { endpoint: "POST, OPTIONS", session: "PATCH, DELETE, OPTIONS" };
+export type Place = keyof typeof METHODS;
+
+export function setCommonHeaders(response: ServerResponse, version: string): void {
+  for (const [name, value] of Object.entries(OPEN_TO_ALL)) response.setHeader(name, value);
+  response.setHeader("protocol-version", version);
+}
+
+export function answerOptions(response: ServerResponse, place: Place): void {
+  response.writeHead(204, {
+    "access-control-allow-methods": METHODS[place], "access-control-allow-headers": "*, Authorization, Content-Type, If-Match", "access-control-max-age": "86400",
+    allow: METHODS[place], ...(place === "endpoint" ? { "accept-post": SDP } : { "accept-patch": `${FRAGMENT}, ${SDP}` }),
+  }).end();
+}
+
+export const allowed = (place: Place): string => METHODS[place];
+
+export const typeOf = (request: IncomingMessage): string => (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
+
+/** The whole body as text. Throws webrtcBadOffer for one that is too large or does not come. */
+export async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  const late = setTimeout(() => request.destroy(), PATIENCE_MS);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      octets += chunk.length;
+      if (octets <= MOST_OCTETS) chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw streamErrors.webrtcBadOffer({ reason: "its body broke off" }, { cause });
+  } finally {
+    clearTimeout(late);
+  }
+  if (octets > MOST_OCTETS) throw streamErrors.webrtcBadOffer({ reason: `it has more than ${MOST_OCTETS} octets` });
+  return Buffer.concat(chunks).toString("utf8");
+}

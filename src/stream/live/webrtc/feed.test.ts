@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { joinLengths, writeAvcConfig } from "../../../protocol/h264/index.ts";
+import { unpackH264 } from "../../../protocol/rtp/index.ts";
+import { streamErrors } from "../../errors.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import type { Bridge, BridgeOutput, Bridges } from "./bridges.ts";
+import { createFeeds, type Unit } from "./feed.ts";
+import { createSmallHub } from "./webrtc.testing.ts";
+
+/** Baseline, 320x180: there is no picture that is shown later than decoded. */
+const SPS = Buffer.from("6742c01eda0502ec0440000003004000000c23c58ba8", "hex");
+const PPS = Buffer.from("68ce3c80", "hex");
+const h264: LiveTracks = { video: { codec: "h264", config: writeAvcConfig([SPS], [PPS]), width: 320, height: 180 } };
+const picture = (pts: number, key: boolean): MediaPacket => ({ kind: "video", dts: pts, pts, key, data: joinLengths([Buffer.from([key ? 0x65 : 0x41, pts & 255, 1])]) });
+
+async function publish(tracks: LiveTracks, bridges?: Bridges) {
+  const hub = createSmallHub();
+  const publication = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
+  publication.configure(tracks);
+  return { hub, publication, feeds: createFeeds({ sessions: hub, stayMs: 60_000, ...(bridges !== undefined && { bridges }) }) };
+}
+
+/** One that keeps what it is given. */
+function someBridges() {
+  const opened: { tracks: LiveTracks; wanted: { video: boolean; audio: boolean }; out: BridgeOutput; given: MediaPacket[]; closed: boolean }[] = [];
+  const bridges: Bridges = {
+    open(tracks, wanted, out): Bridge {
+      const one = { tracks, wanted, out, given: [] as MediaPacket[], closed: false };
+      opened.push(one);
+      return { write: (packet) => void one.given.push(packet), lag: () => 0, close: () => void (one.closed = true) };
+    },
+  };
+  return { bridges, opened };
+}
+
+test("who comes in has everything from the last key frame on, with its parameter sets", async () => {
+  const { hub, publication, feeds } = await publish(h264);
+  const feed = feeds.of(hub.input.uid)!;
+  const units: Unit[] = [];
+  const first = feed.watch({ run: () => {}, unit: (unit) => units.push(unit), over: () => {} });
+  for (const [i, key] of [true, false, true, false, false].entries()) publication.write(picture(i * 40_000, key));
+  assert.equal(units.length, 5);
+  const { backlog, end } = feed.watch({ run: () => {}, unit: () => {}, over: () => {} });
+  assert.deepEqual(backlog().map(({ pts, key }) => [pts, key]), [[80_000, true], [120_000, false], [160_000, false]]);
+  assert.deepEqual(unpackH264(backlog()[0]!.payloads).nals.slice(0, 2), [SPS, PPS]);
+  first.end();
+  assert.equal(feeds.of(hub.input.uid), feed);
+  end();
+  assert.notEqual(feeds.of(hub.input.uid), feed, "nobody watched it any more");
+  feeds.close();
+});
+
+test("viewers stay for the next publisher, unless it sends another codec", async () => {
+  const { hub, publication, feeds } = await publish(h264);
+  let runs = 0;
+  let over = 0;
+  feeds.of(hub.input.uid)!.watch({ run: () => runs++, unit: () => {}, over: () => over++ });
+  publication.end(false);
+  assert.equal(over, 0);
+  const again = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
+  again.configure(h264);
+  assert.deepEqual([runs, over], [1, 0]);
+  again.end(false);
+  (await hub.publish({ protocol: "webrtc", credential: hub.secret, address: "127.0.0.1" })).configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 0, height: 0 } });
+  assert.equal(over, 1);
+  feeds.close();
+});
+
+test("pictures that turn out to be out of order are encoded from then on; sound always is, where it is no Opus", async () => {
+  const { bridges, opened } = someBridges();
+  const { hub, publication, feeds } = await publish({ ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } }, bridges);
+  const units: Unit[] = [];
+  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), over: () => {} });
+  assert.deepEqual(opened.map(({ wanted }) => wanted), [{ video: false, audio: true }]);
+  publication.write(picture(0, true));
+  publication.write({ ...picture(40_000, false), pts: 120_000 });
+  assert.equal(units.length, 2);
+  publication.write({ ...picture(80_000, false), pts: 80_000 });
+  assert.deepEqual(opened.map(({ wanted, closed }) => [wanted, closed]), [[{ video: false, audio: true }, true], [{ video: true, audio: true }, false]]);
+  assert.deepEqual(opened[1]!.given.map(({ pts }) => pts), [80_000]);
+  feeds.close();
+  assert.equal(opened[1]!.closed, true);
+});
+
+test("an encoder that ends is begun again some times; then there are pictures without sound, or nothing", async () => {
+  for (const [tracks, ends] of [[{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0], [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1]] as const) {
+    const { bridges, opened } = someBridges();
+    const { hub, feeds } = await publish(tracks, bridges);
+    let over = 0;
+    feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: () => {}, over: () => over++ });
+    for (let n = 0; n < opened.length; n++) opened[n]!.out.failed(new Error("it ended"));
+    assert.deepEqual([opened.length, over], [4, ends]);
+    feeds.close();
+  }
+});
+
+test("what cannot be shown is told to who asks for it", async () => {
+  const busy: Bridges = { open: () => { throw streamErrors.webrtcEncoderBusy({ limit: 1 }); } };
+  const { hub, publication, feeds } = await publish({ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, busy);
+  assert.throws(() => feeds.of(hub.input.uid), /encoded for WebRTC already/);
+  publication.end(true);
+  assert.equal(feeds.of(hub.input.uid), undefined);
+  feeds.close();
+});

@@ -1,0 +1,240 @@
+import { NAL, nalType, readAvcConfig, splitLengths } from "../../../protocol/h264/index.ts";
+import { packH264, packVp8 } from "../../../protocol/rtp/index.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
+import type { LiveSession, LiveSessions } from "../session.ts";
+import type { Bridge, Bridges } from "./bridges.ts";
+import { codecsOf, type FeedCodecs, mustEncode } from "./codecs.ts";
+
+/** One picture or one piece of sound as RTP carries it, the same for all viewers. */
+export interface Unit {
+  kind: "video" | "audio";
+  key: boolean;
+  /** Microseconds on the timeline of its run. */
+  pts: number;
+  payloads: readonly Buffer[];
+}
+
+/** How browsers get what is published on an input: read once, whoever watches. */
+export interface Feed {
+  codecs(): FeedCodecs;
+  /** Everything as it comes. `backlog`: what has come since the last key frame. */
+  watch(watcher: Watcher): { backlog(): readonly Unit[]; end(): void };
+  wantKeyFrame(): void;
+}
+
+export interface Watcher {
+  /** What follows is on another timeline. */
+  run(): void;
+  unit(unit: Unit): void;
+  /** Nothing follows: the broadcast is over, or goes on in another codec. */
+  over(): void;
+}
+
+export interface Feeds {
+  /** Undefined while nothing is published. Throws webrtcEncoderBusy. */
+  of(input: string): Feed | undefined;
+  close(): void;
+}
+
+/** Of one RTP packet: with its headers it has to go through the narrowest networks (1280 octets of IPv6). */
+const MOST_PAYLOAD = 1180;
+/** To begin with: more would take longer to decode than to wait for the next key frame. */
+const BACKLOG = { octets: 4 * 1024 * 1024, units: 600, us: 5_000_000 };
+/** So long viewers stay when the publisher is gone: it may come back. */
+const STAY_MS = 30_000;
+/** Of what encodes for it. */
+const MOST_FAILURES = 3;
+/** So long a feed that was asked for waits for its first viewer. */
+const UNUSED_MS = 60_000;
+
+export function createFeeds({ sessions, bridges, stayMs = STAY_MS }: { sessions: LiveSessions; bridges?: Bridges; stayMs?: number }): Feeds {
+  const feeds = new Map<string, OpenFeed>();
+  const stop = sessions.onSession((session) => feeds.get(session.input.uid)?.attach(session));
+  return {
+    of(input) {
+      const before = feeds.get(input);
+      if (before !== undefined) return before;
+      const session = sessions.of(input);
+      if (session === undefined) return undefined;
+      const feed = openFeed({ session, stayMs, ...(bridges !== undefined && { bridges }), onEnd: () => feeds.delete(input) });
+      const failure = feed.failure();
+      if (failure !== undefined) throw failure;
+      // It ended this very moment.
+      if (feed.isClosed()) return undefined;
+      feeds.set(input, feed);
+      return feed;
+    },
+    close() {
+      stop();
+      for (const feed of feeds.values()) feed.close();
+    },
+  };
+}
+
+interface OpenFeed extends Feed {
+  attach(session: LiveSession): void;
+  /** Why it is closed, where it was not meant to be. */
+  failure(): unknown;
+  isClosed(): boolean;
+  close(): void;
+}
+
+function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSession; bridges?: Bridges; stayMs: number; onEnd(): void }): OpenFeed {
+  const watchers = new Set<Watcher>();
+  const codecs = codecsOf(first.tracks());
+  let session: LiveSession | undefined;
+  let stopReading: (() => void) | undefined;
+  let bridge: Bridge | undefined;
+  let bridged = { video: false, audio: false };
+  let failures = 0;
+  let failure: unknown;
+  /** Of the run, as it is published and as it is shown. */
+  let source: LiveTracks = {};
+  let tracks: LiveTracks = {};
+  let shown = -Infinity;
+  let parameterSets: Buffer[] = [];
+  let pictures = 0;
+  let backlog: Unit[] = [];
+  let octets = 0;
+  let leaving: NodeJS.Timeout | undefined;
+  let closed = false;
+  const unused = setTimeout(() => watchers.size === 0 && close(), UNUSED_MS);
+  unused.unref();
+
+  function give(unit: Unit): void {
+    keep(unit);
+    for (const watcher of watchers) watcher.unit(unit);
+  }
+
+  /** Pictures only: sound begins anywhere. */
+  function keep(unit: Unit): void {
+    if (unit.kind !== "video") return;
+    if (unit.key) {
+      backlog = [];
+      octets = 0;
+    } else if (backlog.length === 0) return;
+    backlog.push(unit);
+    octets += unit.payloads.reduce((sum, { length }) => sum + length, 0);
+    // Without its key frame none of it is of use.
+    if (octets > BACKLOG.octets || backlog.length > BACKLOG.units || unit.pts - backlog[0]!.pts > BACKLOG.us) backlog = [];
+  }
+
+  function pack({ kind, key, pts, data }: MediaPacket): void {
+    if (kind === "audio") return give({ kind, key, pts, payloads: [data] });
+    if (tracks.video?.codec === "vp8") return give({ kind, key, pts, payloads: packVp8(data, MOST_PAYLOAD, pictures++ & 0x7fff) });
+    const nals = splitLengths(data).filter((nal) => nalType(nal) !== NAL.delimiter);
+    const own = nals.some((nal) => nalType(nal) === NAL.sps);
+    give({ kind, key, pts, payloads: packH264(key && !own ? [...parameterSets, ...nals] : nals, MOST_PAYLOAD) });
+  }
+
+  function startRun(given: LiveTracks): void {
+    // What is negotiated cannot be changed without a new offer of the viewer; what is missing for a while may come back.
+    const now = codecsOf(given);
+    if ((now.video ?? codecs.video) !== codecs.video || (now.audio ?? codecs.audio) !== codecs.audio) return close();
+    source = given;
+    backlog = [];
+    shown = -Infinity;
+    connectBridge({ video: given.video !== undefined && mustEncode(given.video, session!.health().bFrames), audio: given.audio !== undefined && given.audio.codec !== "opus" });
+    for (const watcher of watchers) watcher.run();
+  }
+
+  function connectBridge(wanted: typeof bridged): void {
+    bridge?.close();
+    bridge = undefined;
+    bridged = wanted;
+    if (!wanted.video) named(source);
+    if (!wanted.video && !wanted.audio) return;
+    const opened = bridges?.open(source, wanted, { tracks: guarded(named), packet: guarded(pack), failed: () => opened === bridge && recover(wanted) });
+    bridge = opened;
+  }
+
+  /** Without sound rather than not at all. */
+  function recover(wanted: typeof bridged): void {
+    if (++failures > MOST_FAILURES && wanted.video) return close();
+    if (failures <= MOST_FAILURES) connectBridge(wanted);
+    else bridge = undefined;
+  }
+
+  /** Of pictures that are shown earlier than one before them browsers make nothing. Parameter sets do not always tell of it. */
+  function isOutOfOrder({ kind, pts }: MediaPacket): boolean {
+    if (kind !== "video" || bridged.video) return false;
+    const back = pts < shown;
+    shown = Math.max(shown, pts);
+    return back;
+  }
+
+  function named(given: LiveTracks): void {
+    tracks = given;
+    const config = given.video?.codec === "h264" ? readAvcConfig(given.video.config) : undefined;
+    parameterSets = config === undefined ? [] : [...config.sps, ...config.pps];
+  }
+
+  function attach(next: LiveSession): void {
+    clearTimeout(leaving);
+    stopReading?.();
+    session = next;
+    stopReading = next.subscribe({
+      tracks: guarded(startRun),
+      packet: guarded((packet: MediaPacket) => {
+        if (isOutOfOrder(packet)) connectBridge({ ...bridged, video: true });
+        if (bridged[packet.kind]) bridge?.write(packet);
+        else pack(packet);
+      }),
+      end() {
+        session = undefined;
+        bridge?.close();
+        bridge = undefined;
+        if (watchers.size === 0) return close();
+        leaving = setTimeout(close, stayMs);
+        leaving.unref();
+      },
+      lag: () => bridge?.lag() ?? 0,
+    });
+    // In the midst of subscribing there was nothing to be ended yet.
+    if (closed) stopReading();
+  }
+
+  /** A subscriber must not throw: what cannot be shown ends the feed. */
+  function guarded<T>(work: (given: T) => void): (given: T) => void {
+    return (given) => {
+      try {
+        work(given);
+      } catch (err) {
+        failure ??= err;
+        close();
+      }
+    };
+  }
+
+  function close(): void {
+    if (closed) return;
+    closed = true;
+    clearTimeout(leaving);
+    clearTimeout(unused);
+    onEnd();
+    stopReading?.();
+    bridge?.close();
+    for (const watcher of watchers) watcher.over();
+    watchers.clear();
+  }
+
+  attach(first);
+  return {
+    codecs: () => codecs,
+    failure: () => failure,
+    isClosed: () => closed,
+    attach, close,
+    watch(watcher) {
+      if (closed) queueMicrotask(() => watcher.over());
+      else watchers.add(watcher);
+      return {
+        backlog: () => backlog,
+        end() {
+          watchers.delete(watcher);
+          if (watchers.size === 0) close();
+        },
+      };
+    },
+    wantKeyFrame: () => session?.wantKeyFrame(),
+  };
+}

@@ -1,0 +1,82 @@
+import type { RTCPeerConnection } from "werift";
+import { streamErrors } from "../../errors.ts";
+import { fragmentOfAnswer, offerAfterRestart, readSdpFragment } from "./sdp-fragment.ts";
+
+/** One exchange of offers and answers, one step after the other. */
+export interface Negotiation {
+  /** Ours, with all our candidates. `change`: before it is made. Rejects webrtcBadOffer, webrtcNoPort. */
+  answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
+  offer(): Promise<string>;
+  /** Of a client that was given our offer. */
+  takeAnswer(answer: string): Promise<void>;
+  /** Undefined: there is nothing to say to it. Else what ICE goes on with. Rejects webrtcBadPatch. */
+  patch(fragment: string): Promise<string | undefined>;
+  /** Entity tag of ICE as it is now. */
+  tag(): string;
+}
+
+export function createNegotiation(connection: RTCPeerConnection, id: string): Negotiation {
+  let generation = 0;
+  /** What the client said last, and whether it was an offer. */
+  let remote = "";
+  let offers = false;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  }
+
+  async function agree(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string> {
+    try {
+      await connection.setRemoteDescription({ type: "offer", sdp: offer });
+      await change?.(connection);
+      await connection.setLocalDescription(await connection.createAnswer());
+    } catch (cause) {
+      throw streamErrors.webrtcBadOffer({ reason: "it contradicts itself" }, { cause });
+    }
+    remote = offer;
+    offers = true;
+    return described();
+  }
+
+  function described(): string {
+    const { sdp } = connection.localDescription!;
+    if (!sdp.includes("a=candidate:")) throw streamErrors.webrtcNoPort();
+    return sdp;
+  }
+
+  /** Credentials of ICE that are others than those before. */
+  const isOther = (ufrag: string | undefined) => ufrag !== undefined && !remote.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
+
+  return {
+    answer: (offer, change) => inTurn(() => agree(offer, change)),
+    offer: () => inTurn(async () => {
+      await connection.setLocalDescription(await connection.createOffer());
+      return described();
+    }),
+    takeAnswer: (answer) => inTurn(async () => {
+      if (connection.signalingState !== "have-local-offer") throw streamErrors.webrtcBadPatch({ reason: "no answer is awaited" });
+      try {
+        await connection.setRemoteDescription({ type: "answer", sdp: answer });
+      } catch (cause) {
+        throw streamErrors.webrtcBadPatch({ reason: "the answer does not fit the offer" }, { cause });
+      }
+      remote = answer;
+    }),
+    patch: (text) => inTurn(async () => {
+      const fragment = readSdpFragment(text);
+      if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is no SDP fragment" });
+      const { ufrag, pwd } = fragment;
+      // Where it can be reached is of no interest: it sends first, and its packets tell.
+      if (remote === "" || !isOther(ufrag)) return undefined;
+      if (!offers) throw streamErrors.webrtcBadPatch({ reason: "ICE begins again with an offer of the client, and here the server made it" });
+      if (ufrag === undefined || pwd === undefined || !/^[\w+/]{4,256}$/.test(ufrag) || !/^[\w+/]{22,256}$/.test(pwd)) throw streamErrors.webrtcBadPatch({ reason: "it names no ICE credentials to go on with" });
+      const answer = await agree(offerAfterRestart(remote, { ufrag, pwd, candidates: [] }));
+      generation++;
+      return fragmentOfAnswer(answer);
+    }),
+    tag: () => `"${id}-${generation}"`,
+  };
+}

@@ -1,0 +1,130 @@
+import { isIP, isIPv4 } from "node:net";
+import { networkInterfaces } from "node:os";
+import { HashAlgorithm, RTCCertificate, RTCPeerConnection, RTCRtpCodecParameters, useAbsSendTime, SignatureAlgorithm, useNACK, usePLI, useSdesMid, useTransportWideCC, useTWCC } from "werift";
+import { makeSelfSigned } from "../../../certificates/index.ts";
+import { systemClock } from "../../../kernel/index.ts";
+import type { Settings } from "../../../kernel/settings.ts";
+import { streamErrors } from "../../errors.ts";
+import type { Offer, OfferedCodec } from "./offers.ts";
+
+export interface PeersParts {
+  settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
+  /** Milliseconds of any clock that only goes on. */
+  now?: () => number;
+}
+
+/** One browser, or what behaves like one. */
+export interface Peer {
+  connection: RTCPeerConnection;
+  /** Milliseconds since anything came from it. */
+  silentFor(): number;
+  /** It has sent something; what is not seen by ICE. */
+  heard(): void;
+  /** Called once, whoever ends it, and soon where it has ended. `clean`: it said that it is over. */
+  onClose(listener: (clean: boolean) => void): void;
+  close(clean?: boolean): void;
+}
+
+export interface Peers {
+  /** `near`: it asks from this machine. Publishers and viewers are counted apart: these keep out no others. Throws webrtcTooMany. */
+  open(codecs: Pick<Offer, "video" | "audio">, about: { kind: "publish" | "play"; near: boolean }): Peer;
+  count(): number;
+  close(): Promise<void>;
+}
+
+const NAMES = { h264: "video/H264", vp8: "video/VP8", opus: "audio/opus" } as const;
+/** Of one machine: each is a socket for every peer. */
+const MOST_ADDRESSES = 8;
+/** Viewers that have been answered and are not connected yet: that takes a second. The one that has taken longest makes room, so that those who only ask keep nobody out. */
+const MOST_WAITING = 100;
+
+/** Connections of WebRTC, on this machine's addresses or those it was told. We are ICE-lite (RFC 8445, 2.5): nothing is sent to an address that has not sent to us. */
+export function createPeers({ settings, now = () => performance.now() }: PeersParts): Peers {
+  const peers = new Set<Peer>();
+  const counts = { publish: 0, play: 0 };
+  const waiting = new Set<Peer>();
+  const certificate = newCertificate();
+  const closing = new Set<Promise<void>>();
+  const [first, last] = settings.webrtc_ports;
+  const bound = isIP(settings.host) !== 0 && !isAny(settings.host) ? settings.host : undefined;
+
+  function addresses(near: boolean): string[] {
+    if (settings.webrtc_addresses.length > 0) return settings.webrtc_addresses;
+    if (bound !== undefined) return [bound];
+    const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []).filter(({ internal, scopeid }) => !internal && !scopeid).map(({ address }) => address);
+    // Who asks from this machine gets there by the shortest way, also where there is no other.
+    return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MOST_ADDRESSES);
+  }
+
+  return {
+    open(codecs, { kind, near }) {
+      if (kind === "play" && waiting.size >= MOST_WAITING) waiting.values().next().value!.close();
+      if (counts[kind] >= settings.connections) throw streamErrors.webrtcTooMany({ limit: settings.connections });
+      let since = now();
+      const hear = () => void (since = now());
+      const connection = new RTCPeerConnection({
+        codecs: { video: list(codecs.video), audio: list(codecs.audio) },
+        headerExtensions: { video: [useSdesMid(), useAbsSendTime(), useTransportWideCC()], audio: [useSdesMid(), useAbsSendTime(), useTransportWideCC()] },
+        certificates: [certificate], iceLite: true, iceServers: [], bundlePolicy: "max-bundle",
+        // Not those it would find by itself: only these.
+        iceUseIpv4: false, iceUseIpv6: false, iceAdditionalHostAddresses: addresses(near),
+        ...(bound !== undefined && { iceInterfaceAddresses: isIPv4(bound) ? { udp4: bound } : { udp6: bound } }),
+        ...(last > 0 && { icePortRange: [first, last] as [number, number] }),
+        iceFilterStunResponse: () => {
+          hear();
+          return true;
+        },
+      });
+      const listeners: ((clean: boolean) => void)[] = [];
+      const peer: Peer = {
+        connection,
+        heard: hear,
+        silentFor: () => now() - since,
+        onClose: (listener) => (peers.has(peer) ? void listeners.push(listener) : queueMicrotask(() => listener(false))),
+        close(clean = false) {
+          if (!peers.delete(peer)) return;
+          counts[kind]--;
+          waiting.delete(peer);
+          const work = connection.close().catch(() => {}).finally(() => closing.delete(work));
+          closing.add(work);
+          for (const listener of listeners) listener(clean);
+        },
+      };
+      connection.connectionStateChange.subscribe((state) => {
+        if (state === "connected") waiting.delete(peer);
+        if (state === "closed" || state === "failed") peer.close();
+      });
+      peers.add(peer);
+      counts[kind]++;
+      if (kind === "play") waiting.add(peer);
+      return peer;
+    },
+    count: () => peers.size,
+    async close() {
+      for (const peer of peers) peer.close();
+      await Promise.all(closing);
+    },
+  };
+}
+
+/**
+ * Others know it by its fingerprint in the SDP: nobody vouches for it, and whose it is does not matter. werift would make one itself, but not where
+ * two versions of what it makes it with are installed.
+ */
+export function newCertificate(): RTCCertificate {
+  const { cert, key } = makeSelfSigned({ names: ["webrtc.invalid"], clock: systemClock });
+  return new RTCCertificate(key, cert, { hash: HashAlgorithm.sha256_4, signature: SignatureAlgorithm.ecdsa_3 });
+}
+
+const isAny = (host: string) => host === "0.0.0.0" || host === "::";
+
+function list(codec: OfferedCodec | undefined): RTCRtpCodecParameters[] {
+  if (codec === undefined) return [];
+  const video = codec.codec !== "opus";
+  const media = new RTCRtpCodecParameters({
+    mimeType: NAMES[codec.codec], clockRate: video ? 90_000 : 48_000, payloadType: codec.payloadType,
+    ...(!video && { channels: 2 }), rtcpFeedback: video ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
+  });
+  if (codec.again === undefined) return [media];
+  return [media, new RTCRtpCodecParameters({ mimeType: "video/rtx", clockRate: 90_000, payloadType: codec.again, parameters: `apt=${codec.payloadType}` })];
+}

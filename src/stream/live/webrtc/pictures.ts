@@ -1,0 +1,108 @@
+import { H264Error, joinLengths, NAL, nalType, readSps, writeAvcConfig } from "../../../protocol/h264/index.ts";
+import { createFraming, createOrdering, readVp8Key, type RtpFrame, type RtpPart, unpackH264, unpackVp8 } from "../../../protocol/rtp/index.ts";
+import type { LiveVideoTrack } from "../packets.ts";
+
+export interface Picture {
+  /** As RTP has it, of 32 bits. */
+  timestamp: number;
+  key: boolean;
+  data: Buffer;
+}
+
+export interface PicturesListener {
+  /** Before the key frame it is of. */
+  track(track: LiveVideoTrack): void;
+  picture(picture: Picture): void;
+  /** So many packets did not come in time. */
+  lost(packets: number): void;
+  /** Nothing can be shown before the next key frame. */
+  keyFrameNeeded(): void;
+}
+
+export interface Pictures {
+  /** `now`: milliseconds. */
+  push(part: RtpPart, now: number): void;
+  /** What should be sent again. */
+  missing(): number[];
+}
+
+/** What is lost is asked for again: so long it is waited for. */
+const WAIT_MS = 500;
+const MOST_WAITING = 1024;
+
+interface Codec {
+  /** Undefined: it cannot be used. */
+  read(payloads: readonly Buffer[]): { data: Buffer; key: boolean; track?: LiveVideoTrack } | undefined;
+}
+
+/** Whole pictures out of the packets of one track, beginning with a key frame: after a loss nothing is let through before the next one. */
+export function createPictures(codec: "h264" | "vp8", listener: PicturesListener): Pictures {
+  const ordering = createOrdering({ waitMs: WAIT_MS, most: MOST_WAITING });
+  const framing = createFraming();
+  const reader = codec === "h264" ? h264() : vp8();
+  let track: LiveVideoTrack | undefined;
+  let broken = true;
+
+  function take(frame: RtpFrame): void {
+    if (frame.missing > 0) {
+      listener.lost(frame.missing);
+      broken = true;
+    }
+    const read = frame.whole ? reader.read(frame.payloads) : undefined;
+    if (read === undefined) broken = true;
+    // Its first slices may be what is missing: with parameter sets it is known to begin.
+    else if (read.key && (read.track !== undefined || (track !== undefined && frame.missing === 0))) broken = false;
+    if (broken || read === undefined) return listener.keyFrameNeeded();
+    if (read.track !== undefined && !isSame(read.track, track)) {
+      track = read.track;
+      listener.track(track);
+    }
+    listener.picture({ timestamp: frame.timestamp, key: read.key, data: read.data });
+  }
+
+  return {
+    push(part, now) {
+      for (const ordered of ordering.push(part, now)) for (const frame of framing.push(ordered)) take(frame);
+    },
+    missing: () => ordering.missing(),
+  };
+}
+
+const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) => b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
+
+/** Left out of packets: parameter sets stand in the configuration, the others mean nothing there. */
+const LEFT_OUT: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
+
+function h264(): Codec {
+  return {
+    read(payloads) {
+      const { nals, whole } = unpackH264(payloads);
+      if (!whole) return undefined;
+      const pictures = nals.filter((nal) => !LEFT_OUT.includes(nalType(nal)));
+      if (pictures.length === 0) return undefined;
+      const key = nals.some((nal) => nalType(nal) === NAL.idr);
+      const of = (type: number) => nals.filter((nal) => nalType(nal) === type);
+      const [sps, pps] = [of(NAL.sps), of(NAL.pps)];
+      const data = joinLengths(pictures);
+      if (!key || sps.length === 0 || pps.length === 0) return { data, key };
+      try {
+        const { width, height } = readSps(sps[0]!);
+        return { data, key, track: { codec: "h264", config: writeAvcConfig(sps, pps), width, height } };
+      } catch (err) {
+        if (err instanceof H264Error) return undefined;
+        throw err;
+      }
+    },
+  };
+}
+
+function vp8(): Codec {
+  return {
+    read(payloads) {
+      const { frame, whole } = unpackVp8(payloads);
+      if (!whole) return undefined;
+      const size = readVp8Key(frame);
+      return { data: frame, key: size !== undefined, ...(size !== undefined && { track: { codec: "vp8", config: Buffer.alloc(0), ...size } }) };
+    },
+  };
+}

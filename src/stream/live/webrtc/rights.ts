@@ -1,0 +1,50 @@
+import { type Log, UserError } from "../../../kernel/index.ts";
+import { streamErrors } from "../../errors.ts";
+
+/** Viewers' rights to go on watching. HLS shows its rights with every segment; who holds a connection is asked for nothing any more. */
+export interface Rights {
+  /** `check` rejects with what a viewer who comes now would be told; `end` is called then, once. Returns what forgets them. */
+  watch(check: () => Promise<unknown>, end: () => void): () => void;
+  close(): void;
+}
+
+/** Asks for everybody every `everyMs` milliseconds, one after the other. Whoever cannot be asked about stays. */
+export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Rights {
+  const watching = new Map<() => Promise<unknown>, () => void>();
+  let asking = false;
+
+  async function mayStay(check: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await check();
+      return true;
+    } catch (err) {
+      if (!(err instanceof UserError)) {
+        log.warn({ err }, "whether a viewer may go on could not be asked; it is tried again");
+        return true;
+      }
+      // Its publisher is expected back.
+      return err.kind === NOT_PUBLISHED;
+    }
+  }
+
+  async function askAll(): Promise<void> {
+    if (asking) return;
+    asking = true;
+    for (const [check, end] of watching) if (!(await mayStay(check)) && watching.delete(check)) end();
+    asking = false;
+  }
+
+  const timer = setInterval(() => void askAll(), everyMs).unref();
+  return {
+    watch(check, end) {
+      watching.set(check, end);
+      return () => void watching.delete(check);
+    },
+    close() {
+      clearInterval(timer);
+      watching.clear();
+    },
+  };
+}
+
+const NOT_PUBLISHED = streamErrors.liveNotPublished().kind;

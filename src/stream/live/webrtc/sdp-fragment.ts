@@ -1,0 +1,50 @@
+/** What a client tells by PATCH (RFC 8840, 9; RFC 9725, 4.3): candidates as it finds them, or that ICE begins again. */
+export interface SdpFragment {
+  /** Where they are named: those of ICE as it is, or others to begin it again with. */
+  ufrag?: string;
+  pwd?: string;
+  candidates: { candidate: string; mid: string }[];
+}
+
+const MOST_LINES = 500;
+const LONGEST_LINE = 1000;
+
+/** Undefined for what is none. */
+export function readSdpFragment(text: string): SdpFragment | undefined {
+  const lines = text.split(/\r?\n/).filter((line) => line !== "");
+  if (lines.length === 0 || lines.length > MOST_LINES || lines.some((line) => !/^[a-z]=/.test(line) || line.length > LONGEST_LINE)) return undefined;
+  const fragment: SdpFragment = { candidates: [] };
+  // All media travel together (BUNDLE): candidates of a medium that is not named are those of the first.
+  let mid = "0";
+  for (const line of lines) {
+    const [, name, value = ""] = /^a=([\w-]+)(?::(.*))?$/.exec(line) ?? [];
+    if (name === "mid") mid = value.trim();
+    else if (name === "ice-ufrag") fragment.ufrag ??= value.trim();
+    else if (name === "ice-pwd") fragment.pwd ??= value.trim();
+    else if (name === "candidate") fragment.candidates.push({ candidate: `candidate:${value.trim()}`, mid });
+  }
+  return fragment;
+}
+
+/** What is told to a client that asked for ICE to begin again: ours of an answer in full. */
+export function fragmentOfAnswer(sdp: string): string {
+  const lines = sdp.split(/\r?\n/);
+  const first = lines.findIndex((line) => line.startsWith("m="));
+  const next = lines.findIndex((line, i) => i > first && line.startsWith("m="));
+  const media = lines.slice(first, next === -1 ? undefined : next);
+  const pick = (...names: string[]) => names.flatMap((name) => [...lines.slice(0, first), ...media].filter((line) => line.startsWith(`a=${name}`)));
+  return `${[...pick("ice-lite", "ice-options").slice(0, 1), ...pick("ice-ufrag:").slice(0, 1), ...pick("ice-pwd:").slice(0, 1), media[0]!, ...pick("mid:").slice(0, 1), ...pick("candidate:"), "a=end-of-candidates"].join("\r\n")}\r\n`;
+}
+
+/** The offer as it would be with other ICE credentials: what a client that begins ICE again would have sent. */
+export function offerAfterRestart(offer: string, { ufrag, pwd, candidates }: Required<SdpFragment>): string {
+  const lines = offer.split(/\r?\n/).filter((line) => line !== "" && !/^a=(candidate:|end-of-candidates)/.test(line));
+  const out: string[] = [];
+  for (const line of lines) {
+    if (line.startsWith("a=ice-ufrag:")) out.push(`a=ice-ufrag:${ufrag}`);
+    else if (line.startsWith("a=ice-pwd:")) out.push(`a=ice-pwd:${pwd}`);
+    else out.push(line);
+    if (line.startsWith("a=mid:")) out.push(...candidates.filter(({ mid }) => line === `a=mid:${mid}`).map(({ candidate }) => `a=${candidate}`));
+  }
+  return `${out.join("\r\n")}\r\n`;
+}

@@ -1,0 +1,198 @@
+import { type GenericNack, MediaStream, RtcpRrPacket, RtcpSenderInfo, RtcpSourceDescriptionPacket, RtcpSrPacket, RtpHeader, RtpPacket, type RTCPeerConnection, type RTCRtpSender, SourceDescriptionChunk, SourceDescriptionItem } from "werift";
+import { OPUS_RATE, opusSamples } from "../../../protocol/rtp/index.ts";
+import type { FeedCodecs } from "./codecs.ts";
+import type { Feed, Unit } from "./feed.ts";
+import type { Peer } from "./peers.ts";
+
+export interface ViewerParts {
+  peer: Peer;
+  feed: Feed;
+  now?: () => number;
+}
+
+/** Who is not heard of for so long is gone: browsers ask whether we are there every few seconds (RFC 7675). */
+const SILENCE_MS = 30_000;
+const REPORT_MS = 1000;
+/** Packets at once, and so long until the next ones: about 80 megabits a second, which a burst may have on the way. */
+const BURST = 40;
+const BURST_MS = 5;
+/** Waiting for their turn: over it they are dropped up to the next key frame. */
+const MOST_WAITING = 8000;
+/** Kept, to be sent again: werift keeps the last 128 itself, less than a key frame has. */
+const KEPT = 2048;
+const KEPT_BY_WERIFT = 128;
+/** Microseconds between pictures that were there before the viewer came: they are decoded as fast as can be, and shown up to the last one. */
+const CATCH_UP_US = 1000;
+/** Of a timeline that is about to begin: times before it stay over zero. */
+const FIRST_US = 10_000_000;
+/** Of sound, 60 ms: over it something is missing. */
+const STEP_TICKS = 2880;
+/** Seconds from 1900 to 1970 (RFC 5905). */
+const NTP_EPOCH = 2_208_988_800;
+
+/** What a viewer offered to take is given to it, and nothing is taken from it. */
+export function sendOnly(connection: RTCPeerConnection): void {
+  // Of one stream: a browser keeps its pictures and its sound together.
+  const stream = new MediaStream();
+  for (const transceiver of connection.getTransceivers()) {
+    transceiver.setDirection("sendonly");
+    transceiver.sender.setStreams([stream]);
+  }
+}
+
+/** For an offer of ours. */
+export function giveTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
+  if (video !== undefined) connection.addTransceiver("video", { direction: "sendonly" });
+  if (audio !== undefined) connection.addTransceiver("audio", { direction: "sendonly" });
+  sendOnly(connection);
+}
+
+/** Sends what is published to one viewer, until one of them is gone. Begins when the connection is there. */
+export function showTo({ peer, feed, now = () => performance.now() }: ViewerParts): void {
+  const transport = peer.connection.dtlsTransports[0]!;
+  const tracks = new Map(peer.connection.getSenders().map((sender) => [sender.kind, createOutgoing(sender, peer.connection.cname)]));
+  const began = now() * 1000 - FIRST_US;
+  let offset: number | undefined;
+  let last = 0;
+  let waiting: { kind: Unit["kind"]; payload: Buffer; us: number; marker: boolean }[] = [];
+  let needsKey = false;
+  let timer: NodeJS.Timeout | undefined;
+  let connected = false;
+
+  const elapsed = () => now() * 1000 - began;
+
+  const watching = feed.watch({
+    run() {
+      offset = undefined;
+      needsKey = tracks.has("video");
+    },
+    unit(unit) {
+      if (!connected) return;
+      offset ??= Math.max(elapsed(), last + CATCH_UP_US) - unit.pts;
+      last = Math.max(last, unit.pts + offset);
+      enqueue(unit, unit.pts + offset);
+    },
+    over: () => end(),
+  });
+
+  function enqueue({ kind, key, payloads }: Unit, us: number): void {
+    if (kind === "video" && key) needsKey = false;
+    if (kind === "video" && needsKey) return;
+    if (waiting.length > MOST_WAITING) {
+      waiting = [];
+      needsKey = true;
+      feed.wantKeyFrame();
+      return;
+    }
+    for (const [i, payload] of payloads.entries()) waiting.push({ kind, payload, us, marker: kind === "video" && i === payloads.length - 1 });
+    if (timer === undefined) pump();
+  }
+
+  function pump(): void {
+    timer = undefined;
+    for (const { kind, payload, us, marker } of waiting.splice(0, BURST)) tracks.get(kind)?.send(payload, us, marker);
+    if (waiting.length > 0) timer = setTimeout(pump, BURST_MS);
+  }
+
+  /** With everything since the last key frame, in times that lie close to each other before now. */
+  function begin(): void {
+    if (connected || ended) return;
+    connected = true;
+    const backlog = watching.backlog();
+    const newest = backlog.at(-1);
+    if (newest === undefined) {
+      needsKey = tracks.has("video");
+      return feed.wantKeyFrame();
+    }
+    offset = elapsed() - newest.pts;
+    last = newest.pts + offset;
+    for (const [i, unit] of backlog.entries()) enqueue(unit, last - (backlog.length - 1 - i) * CATCH_UP_US);
+  }
+
+  let ended = false;
+  function end(): void {
+    if (ended) return;
+    ended = true;
+    clearInterval(tick);
+    clearTimeout(timer);
+    waiting = [];
+    watching.end();
+    peer.close();
+  }
+
+  peer.onClose(end);
+  transport.onRtcp.subscribe((packet) => {
+    if (packet instanceof RtcpRrPacket) peer.heard();
+  });
+  for (const sender of peer.connection.getSenders()) {
+    sender.onPictureLossIndication.subscribe(() => feed.wantKeyFrame());
+    sender.onGenericNack.subscribe((nack) => tracks.get(sender.kind)?.again(nack));
+  }
+  peer.connection.connectionStateChange.subscribe((state) => {
+    if (state === "connected") begin();
+  });
+  if (peer.connection.connectionState === "connected") begin();
+  const tick = setInterval(() => {
+    if (peer.silentFor() > SILENCE_MS) return end();
+    const wall = Date.now();
+    const at = elapsed();
+    for (const track of tracks.values()) track.report((us) => wall + (us - at) / 1000);
+  }, REPORT_MS);
+  tick.unref();
+}
+
+interface Outgoing {
+  send(payload: Buffer, us: number, marker: boolean): void;
+  again(nack: GenericNack): void;
+  /** `wall`: epoch milliseconds of a time of ours. */
+  report(wall: (us: number) => number): void;
+}
+
+/** One track of one viewer: numbers and times of its packets, those that are sent again, and its reports. */
+function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
+  const rate = sender.kind === "video" ? 90_000 : 48_000;
+  const kept: (RtpPacket | undefined)[] = [];
+  let sequence = Math.floor(Math.random() * 0x8000);
+  let count = 0;
+  let octets = 0;
+  let last: { us: number; timestamp: number; samples: number } | undefined;
+  // By its own reports, the time of a picture is when it was sent: pictures and sound would not fit together.
+  sender.rtcpRunning = true;
+
+  const ticks = (us: number) => Math.round((us * rate) / 1_000_000);
+
+  /** A decoder of sound takes a step that is not as long as the packet before for a loss: where times are moved a little, reports tell of it. */
+  function timestampOf(payload: Buffer, us: number): number {
+    const exact = ticks(us);
+    const following = last === undefined ? exact : last.timestamp + last.samples;
+    const timestamp = rate === OPUS_RATE && Math.abs(following - exact) < STEP_TICKS ? following : exact;
+    last = { us, timestamp, samples: rate === OPUS_RATE ? opusSamples(payload) : 0 };
+    return timestamp % 2 ** 32;
+  }
+
+  return {
+    send(payload, us, marker) {
+      sequence = (sequence + 1) & 0xffff;
+      const packet = new RtpPacket(new RtpHeader({ version: 2, marker, sequenceNumber: sequence, timestamp: timestampOf(payload, us), payloadType: sender.codec?.payloadType ?? 0, ssrc: sender.ssrc }), payload);
+      kept[sequence % KEPT] = packet;
+      count++;
+      octets += payload.length;
+      sender.sendRtp(packet).catch(() => {});
+    },
+    again({ lost }) {
+      for (const number of lost) {
+        const packet = kept[number % KEPT];
+        if (((sequence - number) & 0xffff) < KEPT_BY_WERIFT || packet?.header.sequenceNumber !== number) continue;
+        sender.dtlsTransport.sendRtp(packet.payload, packet.header).catch(() => {});
+      }
+    },
+    report(wall) {
+      if (last === undefined || sender.dtlsTransport.state !== "connected") return;
+      const ms = wall(last.us);
+      const ntpTimestamp = (BigInt(Math.floor(ms / 1000) + NTP_EPOCH) << 32n) | BigInt(Math.floor(((ms % 1000) / 1000) * 2 ** 32));
+      const info = new RtcpSenderInfo({ ntpTimestamp, rtpTimestamp: last.timestamp % 2 ** 32, packetCount: count >>> 0, octetCount: octets >>> 0 });
+      const name = new SourceDescriptionChunk({ source: sender.ssrc, items: [new SourceDescriptionItem({ type: 1, text: cname })] });
+      sender.dtlsTransport.sendRtcp([new RtcpSrPacket({ ssrc: sender.ssrc, senderInfo: info, reports: [] }), new RtcpSourceDescriptionPacket({ chunks: [name] })]).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,224 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type Log, messageOf, UserError } from "../../../kernel/index.ts";
+import type { Settings } from "../../../kernel/settings.ts";
+import { viewerOf } from "../../access/viewer.ts";
+import { refusalOf, refuse } from "../../delivery/refusal.ts";
+import type { Viewer } from "../../delivery/route.ts";
+import { streamErrors } from "../../errors.ts";
+import type { Publishing } from "../publish.ts";
+import type { LiveSessions } from "../session.ts";
+import type { Bridges } from "./bridges.ts";
+import { allowed, answerOptions, FRAGMENT, type Place, readText, SDP, setCommonHeaders, typeOf } from "./exchange.ts";
+import { createFeeds, type Feed } from "./feed.ts";
+import { createNegotiation, type Negotiation } from "./negotiation.ts";
+import { readOffer, withStartBitrate } from "./offers.ts";
+import type { Peer, Peers } from "./peers.ts";
+import { createRights } from "./rights.ts";
+
+export interface LiveWebrtcParts {
+  publishing: Publishing;
+  sessions: LiveSessions;
+  /** Whether the viewer may watch what is on now; `id` is a uid or a token as it stands in the path, `host` that of the request. Resolves with the uid of the input. */
+  access(id: string, viewer: Viewer, host: string | undefined): Promise<string>;
+  /** For what browsers do not understand as it comes. Absent: viewers of such a broadcast get what they do. */
+  bridges?: Bridges;
+  settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
+  /** Before `/{id}`: "" or "/cdn-cgi/stream". */
+  base?: string;
+  /** Who asks, behind proxies that are trusted. */
+  address(request: IncomingMessage): string;
+  /** Scheme and host as the viewer reached us. */
+  origin(request: IncomingMessage): string;
+  /** Told of everybody who watches, with the end of it. */
+  onViewer?: (input: string, viewer: { session: string; ip: string }) => () => void;
+  log: Log;
+  /** Milliseconds of any clock that only goes on: who is silent for long is gone. */
+  now?: () => number;
+  /** Milliseconds until a viewer's right is asked for again. Default: 15 s. */
+  rightsMs?: number;
+}
+
+export interface LiveWebrtc {
+  /** WHIP below `/{secret}/webRTC/publish`, WHEP below `/{input}/webRTC/play`. False: no such address; nothing was answered. Takes any method. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  /** For gauges. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+const ADDRESS = /^\/([^/?]{1,8192})\/webRTC\/(publish|play)(?:\/([0-9a-f]{32}))?\/?(?:\?.*)?$/;
+const VERSIONS = { publish: "draft-ietf-wish-whip-06", play: "draft-murillo-whep-01" };
+/** Kilobits per second that a browser begins with. */
+const START_BITRATE = 2000;
+
+type Engine = typeof import("./engine.ts") & { peers: Peers };
+
+interface Session {
+  kind: "publish" | "play";
+  /** Of what stands in the path before: a secret is not kept as it is. */
+  owner: Buffer;
+  peer: Peer;
+  negotiation: Negotiation;
+}
+
+interface Asked {
+  id: string;
+  kind: Session["kind"];
+  session: string | undefined;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
+  const { publishing, sessions, access, bridges, settings, base = "", address, origin, onViewer, log, now, rightsMs } = parts;
+  const feeds = createFeeds({ sessions, ...(bridges !== undefined && { bridges }) });
+  const rights = createRights({ log, ...(rightsMs !== undefined && { everyMs: rightsMs }) });
+  const open = new Map<string, Session>();
+  let loading: Promise<Engine> | undefined;
+  let peers: Peers | undefined;
+
+  const engine = () => (loading ??= import("./engine.ts").then((loaded) => {
+    peers = loaded.createPeers({ settings, ...(now !== undefined && { now }) });
+    return { ...loaded, peers };
+  }));
+
+  function remember({ id, kind }: Asked, peer: Peer): { name: string; negotiation: Negotiation } {
+    const name = randomBytes(16).toString("hex");
+    const negotiation = createNegotiation(peer.connection, name);
+    open.set(name, { kind, owner: digest(id), peer, negotiation });
+    peer.onClose(() => open.delete(name));
+    return { name, negotiation };
+  }
+
+  function created({ id, kind, response }: Asked, sdp: string, { name, negotiation }: ReturnType<typeof remember>): void {
+    response.writeHead(201, {
+      "content-type": SDP, "content-length": Buffer.byteLength(sdp), location: `${base}/${id}/webRTC/${kind}/${name}`, etag: negotiation.tag(), "accept-patch": FRAGMENT,
+    }).end(sdp);
+  }
+
+  const isNear = (request: IncomingMessage) => /^(127\.|::1$|::ffff:127\.)/.test(address(request));
+
+  async function publish(asked: Asked, sdp: string): Promise<void> {
+    const { id, request } = asked;
+    const reading = readOffer(sdp, { video: ["h264", "vp8"], again: true });
+    if (!reading.ok) throw streamErrors.webrtcBadOffer({ reason: reading.why });
+    const { offer } = reading;
+    const { peers, receivePublisher } = await engine();
+    const agent = request.headers["user-agent"];
+    const publication = await publishing.publish({ protocol: "webrtc", credential: id, address: address(request), ...(agent !== undefined && { agent }) });
+    let peer: Peer | undefined;
+    try {
+      peer = peers.open(offer, { kind: "publish", near: isNear(request) });
+      const made = remember(asked, peer);
+      const answer = await made.negotiation.answer(offer.sdp, (connection) => connection.getTransceivers().forEach((transceiver) => transceiver.setDirection("recvonly")));
+      receivePublisher({ peer, offer, publication, onError: (err) => failed(err, { input: publication.input }) });
+      created(asked, offer.video === undefined ? answer : withStartBitrate(answer, offer.video.payloadType, START_BITRATE), made);
+    } catch (err) {
+      peer?.close();
+      publication.end(false);
+      throw err;
+    }
+  }
+
+  async function play(asked: Asked, sdp: string): Promise<void> {
+    const { id, request } = asked;
+    const viewer = viewerOf(request.headers, { ip: address(request), self: origin(request) });
+    const check = () => access(id, viewer, request.headers.host);
+    const input = await check();
+    const feed = feeds.of(input);
+    if (feed === undefined) throw streamErrors.liveNotPublished();
+    const reading = sdp === "" ? undefined : readOffer(sdp, { video: [feed.codecs().video ?? "h264"] });
+    if (reading?.ok === false) throw streamErrors.webrtcBadOffer({ reason: reading.why });
+    const { peers, sendOnly, giveTracks, showTo } = await engine();
+    const peer = peers.open(reading?.offer ?? ownOffer(feed), { kind: "play", near: isNear(request) });
+    try {
+      const made = remember(asked, peer);
+      if (reading === undefined) giveTracks(peer.connection, feed.codecs());
+      const description = reading === undefined ? await made.negotiation.offer() : await made.negotiation.answer(reading.offer.sdp, sendOnly);
+      showTo({ peer, feed });
+      const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
+      if (gone !== undefined) peer.onClose(gone);
+      peer.onClose(rights.watch(check, () => peer.close()));
+      created(asked, description, made);
+    } catch (err) {
+      peer.close();
+      throw err;
+    }
+  }
+
+  async function change({ id, kind, session: name = "", request, response }: Asked): Promise<void> {
+    const session = open.get(name);
+    if (session === undefined || session.kind !== kind || !timingSafeEqual(session.owner, digest(id))) throw streamErrors.webrtcSessionNotFound();
+    if (request.method === "DELETE") {
+      session.peer.close(true);
+      response.writeHead(200, { "content-length": "0" }).end();
+      return;
+    }
+    const type = typeOf(request);
+    const body = await readText(request);
+    if (type === SDP) {
+      await session.negotiation.takeAnswer(body);
+      response.writeHead(204).end();
+      return;
+    }
+    if (type !== FRAGMENT) return refuse(response, { status: 415, message: `A session is changed by ${FRAGMENT}.`, page: false, head: false });
+    const match = request.headers["if-match"];
+    if (match !== undefined && match !== "*" && match !== session.negotiation.tag()) throw streamErrors.webrtcSessionChanged();
+    const fragment = await session.negotiation.patch(body);
+    if (fragment === undefined) response.writeHead(204).end();
+    else response.writeHead(200, { "content-type": FRAGMENT, "content-length": Buffer.byteLength(fragment), etag: session.negotiation.tag() }).end(fragment);
+  }
+
+  async function answer(asked: Asked): Promise<void> {
+    const { kind, session, request, response } = asked;
+    const place: Place = session === undefined ? "endpoint" : "session";
+    const { method = "" } = request;
+    if (method === "OPTIONS") return answerOptions(response, place);
+    if (!allowed(place).split(", ").includes(method)) {
+      response.setHeader("allow", allowed(place));
+      return refuse(response, { status: 405, message: `This address is spoken to by ${kind === "publish" ? "WHIP" : "WHEP"}.`, page: false, head: method === "HEAD" });
+    }
+    if (session !== undefined) return change(asked);
+    const sdp = await readText(request);
+    if (sdp !== "" && typeOf(request) !== SDP) return refuse(response, { status: 415, message: `An offer is ${SDP}.`, page: false, head: false });
+    return kind === "publish" ? publish(asked, sdp) : play(asked, sdp);
+  }
+
+  function failed(err: unknown, about: object): void {
+    if (!(err instanceof UserError)) log.error({ err, ...about }, "a WebRTC session failed");
+    else log.info({ reason: err.message, ...(err.cause !== undefined && { cause: messageOf(err.cause) }), ...about }, "a WebRTC session was refused");
+  }
+
+  return {
+    async handle(request, response) {
+      if (!request.url!.startsWith(`${base}/`)) return false;
+      const [, id, kind, session] = ADDRESS.exec(request.url!.slice(base.length)) ?? [];
+      if (id === undefined) return false;
+      const asked: Asked = { id, kind: kind as Session["kind"], session, request, response };
+      setCommonHeaders(response, VERSIONS[asked.kind]);
+      try {
+        await answer(asked);
+      } catch (err) {
+        failed(err, { kind });
+        if (response.headersSent || response.destroyed) return true;
+        refuse(response, { page: false, head: false, ...(err instanceof UserError ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }) });
+      }
+      return true;
+    },
+    connections: () => peers?.count() ?? 0,
+    async close() {
+      rights.close();
+      feeds.close();
+      await peers?.close();
+    },
+  };
+}
+
+const digest = (text: string) => createHash("sha256").update(text).digest();
+
+/** Codecs that we name ourselves, where a viewer asks for our offer. */
+const ownOffer = (feed: Feed) => {
+  const { video, audio } = feed.codecs();
+  return { ...(video !== undefined && { video: { codec: video, payloadType: 96 } }), ...(audio !== undefined && { audio: { codec: audio, payloadType: 111 } }) };
+};

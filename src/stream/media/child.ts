@@ -1,0 +1,106 @@
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { messageOf } from "../../kernel/index.ts";
+import type { MediaResult, MediaRun } from "./port.ts";
+import { MediaRunError, type MediaRunReason } from "./run-error.ts";
+
+export const STDERR_LIMIT = 16 * 1024;
+/** As bubblewrap tells that what it ran was ended by a signal. */
+const KILLED = 128 + 9;
+const FILE_TOO_LARGE = 128 + 25;
+/** What nice, prlimit and setpriv end with when the program behind them cannot be run (POSIX, nice), and how a program tells that its libraries are gone. */
+const NOT_RUN = [126, 127];
+/** bubblewrap ends with 1 whatever it is. */
+const NOT_RUN_INSIDE = /^bwrap: execvp /m;
+/** Nothing of the server's own surroundings: settings and secrets are in them. */
+export const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
+
+export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> & Pick<MediaRun, "onOutput"> & {
+  signal: AbortSignal;
+  nice?: number;
+  /** Told of the process group; what it returns is called when nothing of it is left. */
+  onStart?: (group: number) => () => void;
+};
+
+/** Runs one command to its end. Whatever ends it, nothing of its process group is left when this settles. Rejects MediaRunError, or what `onOutput` threw. */
+export async function runChild(name: string, [executable, ...args]: string[], { wallMs, outputBytes, onOutput, signal, nice = 0, onStart }: ChildOptions): Promise<MediaResult> {
+  if (signal.aborted) throw aborted(name, signal);
+  const child = spawn(executable!, args, { stdio: ["ignore", "pipe", "pipe"], detached: true, env: ENVIRONMENT, cwd: "/" });
+  if (nice > 0) lowerSession(child.pid, nice);
+  const onEnd = child.pid === undefined ? undefined : onStart?.(child.pid);
+  let stderr = "";
+  let ended: unknown;
+  const end = (why: unknown) => {
+    ended ??= why;
+    killGroup(child.pid);
+  };
+  const fail = (reason: MediaRunReason, message: string) => end(new MediaRunError(reason, `${name} ${message}`, stderr));
+
+  const onAbort = () => end(aborted(name, signal));
+  signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setTimeout(() => fail("timeout", `took longer than ${wallMs} ms`), wallMs);
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
+  const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
+    child.once("error", (err) => {
+      fail("missing", `could not be started: ${messageOf(err)}`);
+      resolve({ code: null });
+    });
+    child.once("close", (code, by) => resolve({ code, signal: by }));
+  });
+
+  const kept: Buffer[] = [];
+  async function take() {
+    let size = 0;
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (onOutput !== undefined) await onOutput(chunk);
+      else if (size > outputBytes) return fail("output", `wrote more than ${outputBytes} bytes`);
+      else kept.push(chunk);
+    }
+  }
+  try {
+    await take().catch(end);
+    const exit = await closed;
+    if (ended !== undefined) throw ended;
+    if (exit.code !== 0) throw failure(name, exit, stderr);
+    return { output: Buffer.concat(kept), stderr };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+    killGroup(child.pid);
+    onEnd?.();
+  }
+}
+
+export function failure(name: string, { code, signal }: { code: number | null; signal?: string | null }, stderr: string): MediaRunError {
+  if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE || /File too large/.test(stderr)) return new MediaRunError("output", `${name} wrote a larger file than it may`, stderr);
+  if (NOT_RUN.includes(code ?? 0) || NOT_RUN_INSIDE.test(stderr)) return new MediaRunError("missing", `${name} could not be started: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
+  if (code === null || code === KILLED) return new MediaRunError("killed", `${name} was killed: over its processor time, for want of memory, or by somebody`, stderr);
+  if (/Cannot allocate memory|std::bad_alloc|malloc of size/.test(stderr)) return new MediaRunError("memory", `${name} wanted more memory than it may have`, stderr);
+  return new MediaRunError("failed", `${name}: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
+}
+
+const lastLine = (text: string) => text.trim().split("\n").at(-1)!;
+
+export const aborted = (name: string, signal: AbortSignal) => (signal.reason instanceof MediaRunError ? signal.reason : new MediaRunError("aborted", `${name} is not wanted any more`, "", { cause: signal.reason }));
+
+/**
+ * With autogrouping (sched(7)) the processor is first shared among sessions, and niceness counts only inside of one: `detached` made this run a session of
+ * its own, which would weigh as much as that of a run that somebody waits for.
+ */
+export function lowerSession(pid: number | undefined, nice: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/autogroup`, String(nice));
+  } catch {
+    // Another system, a kernel without it, or the run has ended: nice(1) is what remains.
+  }
+}
+
+export function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nobody is left in it.
+  }
+}

@@ -1,0 +1,73 @@
+import { streamErrors } from "../errors.ts";
+import type { MediaRun } from "./port.ts";
+
+export type Urgency = NonNullable<MediaRun["urgency"]>;
+
+/** Who may run now. What viewers wait for does not stand behind what nobody waits for: the two have places of their own. */
+export interface Lanes {
+  /** Resolves with what gives the place back. Throws encoderBusy when too many wait already; rejects with the signal's reason. */
+  enter(urgency: Urgency, signal: AbortSignal): Promise<() => void>;
+  waiting(urgency: Urgency): number;
+  running(): number;
+}
+
+export interface LanesOptions {
+  /** Places for urgent runs, of which those that are only `soon` leave one free; and for the background. */
+  urgent: number;
+  background: number;
+  /** Of each urgency, how many may wait. */
+  waiting: number;
+}
+
+export function createLanes({ urgent, background, waiting: mostWaiting }: LanesOptions): Lanes {
+  const queues: Record<Urgency, (() => void)[]> = { urgent: [], soon: [], background: [] };
+  const running: Record<Urgency, number> = { urgent: 0, soon: 0, background: 0 };
+  const soonest = Math.max(1, urgent - 1);
+
+  function hasPlace(urgency: Urgency): boolean {
+    if (urgency === "background") return running.background < background;
+    if (running.urgent + running.soon >= urgent) return false;
+    return urgency === "urgent" || (running.soon < soonest && queues.urgent.length === 0);
+  }
+
+  function admit() {
+    for (const urgency of ["urgent", "soon", "background"] as const) {
+      while (queues[urgency].length > 0 && hasPlace(urgency)) queues[urgency].shift()!();
+    }
+  }
+
+  function occupy(urgency: Urgency): () => void {
+    running[urgency]++;
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      running[urgency]--;
+      admit();
+    };
+  }
+
+  return {
+    async enter(urgency, signal) {
+      signal.throwIfAborted();
+      const queue = queues[urgency];
+      if (queue.length === 0 && hasPlace(urgency)) return occupy(urgency);
+      if (queue.length >= mostWaiting) throw streamErrors.encoderBusy({ waiting: queue.length });
+      return new Promise((resolve, reject) => {
+        const onAbort = () => {
+          queue.splice(queue.indexOf(enter), 1);
+          reject(signal.reason as Error);
+          admit();
+        };
+        const enter = () => {
+          signal.removeEventListener("abort", onAbort);
+          resolve(occupy(urgency));
+        };
+        queue.push(enter);
+        signal.addEventListener("abort", onAbort, { once: true });
+      });
+    },
+    waiting: (urgency) => queues[urgency].length,
+    running: () => running.urgent + running.soon + running.background,
+  };
+}

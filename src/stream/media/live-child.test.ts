@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { describe, type TestContext, test } from "node:test";
+import { clip, needsFfmpeg, needsPrograms } from "../../../test/support/media.ts";
+import { UserError } from "../../kernel/index.ts";
+import { openTools, processesWith } from "./media.testing.ts";
+import { MediaRunError, type MediaRunReason } from "./run-error.ts";
+import type { MediaRunReport } from "./tools.ts";
+
+const ended = (reason: MediaRunReason) => (err: unknown) => {
+  assert.ok(err instanceof MediaRunError, String(err));
+  assert.equal(err.reason, reason, `${err.message}\n${err.stderr}`);
+  return true;
+};
+
+async function until(condition: () => boolean, what: string) {
+  const late = performance.now() + 60_000;
+  while (!condition()) {
+    assert.ok(performance.now() < late, `waited a minute for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const stream = async () => readFile(await clip({ extension: "ts", seconds: 2 }));
+const copy = ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-c", "copy", "-f", "mpegts", "pipe:3"];
+/** Of its own, so that it never ends. */
+const endless = (word: string, to: string) => ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-metadata", `title=${word}`, "-f", "rawvideo", to];
+let words = 0;
+const newWord = () => `reelpost-live-${process.pid}-${++words}`;
+const nothing = () => {};
+
+/** A server that counts who connects, and by what address it is reached. */
+async function listener(t: TestContext) {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.on("error", nothing).resume();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => void server.close());
+  return { url: `tcp://127.0.0.1:${(server.address() as { port: number }).port}`, connections: () => connections };
+}
+
+for (const sandbox of ["bwrap", "prlimit"] as const) {
+  describe(`a long run confined by ${sandbox}`, needsPrograms(sandbox), () => {
+    test("takes what is written before it is up, writes to several pipes, and ends when its input does", async (t) => {
+      const reports: MediaRunReport[] = [];
+      const tools = openTools(t, { sandbox }, { onRun: (run) => void reports.push(run) });
+      const sizes = [0, 0];
+      const run = tools.live({
+        args: ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:3", "-map", "0:a", "-f", "s16le", "-ac", "1", "-ar", "8000", "pipe:4"],
+        outputs: [async (chunk) => void (sizes[0]! += chunk.length), (chunk) => void (sizes[1]! += chunk.length)],
+      });
+      const bytes = await stream();
+      for (let at = 0; at < bytes.length; at += 10_000) run.stdin.write(bytes.subarray(at, at + 10_000));
+      run.stdin.end();
+      assert.deepEqual(await run.done.then(({ output }) => output.length), 0);
+      assert.equal(sizes[0], 60 * 320 * 180 * 1.5);
+      assert.ok(Math.abs(sizes[1]! / 16_000 - 2) < 0.1, `${sizes[1]} octets of sound`);
+      assert.deepEqual(reports.map(({ program, urgency, outcome }) => [program, urgency, outcome]), [["ffmpeg", "urgent", "ok"]]);
+      assert.equal(run.stdin.writableLength, 0);
+      run.kill();
+    });
+
+    test("is held back by who does not take what it makes, and is killed when nothing moves", async (t) => {
+      const word = newWord();
+      let chunks = 0;
+      // On a busy machine ffmpeg takes its time until there is a first piece.
+      const run = openTools(t, { sandbox }).live({ args: endless(word, "pipe:3"), outputs: [() => (chunks++, new Promise<void>((resolve) => void setTimeout(resolve, 120_000).unref()))], idleMs: 4000 });
+      await assert.rejects(run.done, ended("timeout"));
+      assert.equal(chunks, 1);
+      await until(() => processesWith(word).length === 0, "it to be gone");
+    });
+
+    test("is killed when it does not take what it is given", async (t) => {
+      const run = openTools(t, { sandbox }).live({ args: [...endless(newWord(), "pipe:3"), "-map", "0"], outputs: [nothing], inputBytes: 1_000_000 });
+      run.stdin.write(Buffer.alloc(4_000_000));
+      await assert.rejects(run.done, ended("input"));
+      await new Promise((resolve) => run.stdin.end(Buffer.alloc(1000), () => resolve(undefined)));
+    });
+
+    test("is gone when it is not wanted, when its reader fails, and when the tools close", async (t) => {
+      const tools = openTools(t, { sandbox });
+      const word = newWord();
+      let came = false;
+      const run = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
+      await until(() => came, "something to come");
+      run.kill();
+      await assert.rejects(run.done, ended("aborted"));
+      const broken = new Error("disk full");
+      await assert.rejects(tools.live({ args: endless(word, "pipe:3"), outputs: [() => Promise.reject(broken)] }).done, broken);
+      const leaving = AbortSignal.abort();
+      await assert.rejects(tools.live({ args: endless(word, "pipe:3"), outputs: [nothing], signal: leaving }).done, ended("aborted"));
+      came = false;
+      const last = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
+      await until(() => came, "something to come");
+      await tools.close();
+      await assert.rejects(last.done, ended("closed"));
+      await until(() => processesWith(word).length === 0, "them to be gone");
+    });
+
+    test("says what is wrong with its input, and opens no others", async (t) => {
+      const tools = openTools(t, { sandbox });
+      const run = tools.live({ args: copy, outputs: [nothing] });
+      run.stdin.end(Buffer.alloc(5000, "nothing of the sort"));
+      await assert.rejects(run.done, ended("failed"));
+      const { url, connections } = await listener(t);
+      for (const input of [await clip(), url]) await assert.rejects(tools.live({ args: ["-i", input, "-f", "null", "-"], outputs: [], network: true }).done, (err) => err instanceof MediaRunError && /whitelist/.test(err.stderr), input);
+      assert.equal(connections(), 0);
+    });
+
+    test("connects to others where it may", async (t) => {
+      const tools = openTools(t, { sandbox });
+      const { url, connections } = await listener(t);
+      const bytes = await stream();
+      const send = async (network: boolean) => {
+        const run = tools.live({ args: [...copy.slice(0, -1), url], outputs: [], network });
+        run.stdin.end(bytes);
+        await run.done;
+      };
+      await send(true);
+      assert.equal(connections(), 1);
+      // Only bubblewrap can take the network away.
+      if (sandbox === "bwrap") await assert.rejects(send(false), ended("failed"));
+      if (sandbox === "bwrap") assert.equal(connections(), 1);
+    });
+  });
+}
+
+test("without the program a long run says what to install, and takes no harm from what is written to it", needsFfmpeg, async (t) => {
+  const run = openTools(t, { ffmpeg: "/nowhere/ffmpeg" }).live({ args: copy, outputs: [nothing] });
+  run.stdin.write(await stream());
+  await assert.rejects(run.done, (err) => err instanceof UserError && err.kind === "mediaToolsMissing");
+  run.stdin.end(await stream());
+  await new Promise((resolve) => run.stdin.once("finish", resolve));
+});

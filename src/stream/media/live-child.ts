@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
+import { messageOf } from "../../kernel/index.ts";
+import { aborted, ENVIRONMENT, failure, killGroup, lowerSession, STDERR_LIMIT } from "./child.ts";
+import { createFeed } from "./feed.ts";
+import type { LiveMedia, LiveMediaRun } from "./live-port.ts";
+import type { MediaResult } from "./port.ts";
+import { MediaRunError, type MediaRunReason } from "./run-error.ts";
+
+export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
+  /** The whole command, once it is known. What it rejects with ends the run before it began. */
+  command: () => Promise<string[]>;
+  idleMs: number;
+  inputBytes: number;
+  nice: number;
+  signal: AbortSignal;
+}
+
+/** How often it is looked whether anything moves. */
+const LOOK_MS = 1000;
+
+/** Like runChild, but what it reads and writes goes through pipes for as long as somebody writes: bounded by silence, and by no length of time. */
+export function startLiveChild(name: string, options: LiveChildOptions): LiveMedia {
+  const feed = createFeed();
+  const killed = new AbortController();
+  const done = runLive(name, options, feed, AbortSignal.any([options.signal, killed.signal])).finally(feed.discard);
+  done.catch(() => {});
+  return { stdin: feed.stdin, done, kill: () => killed.abort() };
+}
+
+async function runLive(name: string, { command, outputs, idleMs, inputBytes, nice }: LiveChildOptions, feed: ReturnType<typeof createFeed>, signal: AbortSignal): Promise<MediaResult> {
+  const [executable, ...args] = await command();
+  if (signal.aborted) throw aborted(name, signal);
+  const child: ChildProcess = spawn(executable!, args, { stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const)], detached: true, env: ENVIRONMENT, cwd: "/" });
+  if (nice > 0) lowerSession(child.pid, nice);
+  let stderr = "";
+  let ended: unknown;
+  let moved = performance.now();
+  const sign = () => void (moved = performance.now());
+  const stopped = Promise.withResolvers<void>();
+  const end = (why: unknown) => {
+    ended ??= why;
+    killGroup(child.pid);
+    stopped.resolve();
+  };
+  const fail = (reason: MediaRunReason, message: string) => end(new MediaRunError(reason, `${name} ${message}`, stderr));
+
+  const onAbort = () => end(aborted(name, signal));
+  signal.addEventListener("abort", onAbort, { once: true });
+  const timer = setInterval(() => {
+    if (performance.now() - moved > idleMs) fail("timeout", `neither took nor made anything for ${idleMs} ms`);
+    else if (feed.stdin.writableLength > inputBytes) fail("input", `did not take what it was given: more than ${inputBytes} bytes wait`);
+  }, Math.min(LOOK_MS, idleMs));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
+  const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
+    child.once("error", (err) => {
+      fail("missing", `could not be started: ${messageOf(err)}`);
+      resolve({ code: null });
+    });
+    child.once("close", (code, by) => resolve({ code, signal: by }));
+  });
+  feed.to(child.stdin!, sign);
+
+  async function take(pipe: Readable, consume: LiveMediaRun["outputs"][number]) {
+    for await (const chunk of pipe as AsyncIterable<Buffer>) {
+      sign();
+      await consume(chunk);
+      sign();
+    }
+  }
+  try {
+    // Who does not come back from taking a piece cannot keep the end of it from being told.
+    await Promise.race([stopped.promise, Promise.all(outputs.map((consume, i) => take(child.stdio[3 + i] as Readable, consume).catch(end)))]);
+    if (ended !== undefined) for (const pipe of child.stdio) pipe?.destroy();
+    const exit = await closed;
+    if (ended !== undefined) throw ended;
+    if (exit.code !== 0) throw failure(name, exit, stderr);
+    return { output: Buffer.alloc(0), stderr };
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener("abort", onAbort);
+    killGroup(child.pid);
+  }
+}

@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { clip, needsFfmpeg, needsPrograms } from "../../../test/support/media.ts";
+import { UserError } from "../../kernel/index.ts";
+import { isFfmpeg, openTools, processesWith } from "./media.testing.ts";
+import { MediaRunError, type MediaRunReason } from "./run-error.ts";
+import type { MediaRunReport } from "./tools.ts";
+
+const ended = (reason: MediaRunReason, words?: RegExp) => (err: unknown) => {
+  assert.ok(err instanceof MediaRunError, String(err));
+  assert.equal(err.reason, reason, `${err.message}\n${err.stderr}`);
+  if (words !== undefined) assert.match(`${err.message}\n${err.stderr}`, words);
+  return true;
+};
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "reelpost-media-"));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Runs until it is killed, and can be told from all others by the word. */
+const endless = (word: string) => ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-metadata", `title=${word}`, "-f", "null", "-"];
+let words = 0;
+const newWord = () => `reelpost-endless-${process.pid}-${++words}`;
+
+async function until(condition: () => boolean, what: string) {
+  const late = performance.now() + 10_000;
+  while (!condition()) {
+    assert.ok(performance.now() < late, `waited 10 s for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const installed = (name: string) => (process.env["PATH"] ?? "").split(delimiter).map((place) => join(place, name)).find((path) => existsSync(path))!;
+
+/** Tools whose ffmpeg is a link that a test can take away. */
+async function openWithFfmpegOf(t: TestContext, sandbox: "prlimit") {
+  const programs = join(await folder(t), "ffmpeg");
+  await symlink(installed("ffmpeg"), programs);
+  return { programs, ...openTools(t, { sandbox, ffmpeg: programs }) };
+}
+
+/** A server that notes who connects. */
+async function listener(t: TestContext) {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.on("error", () => {}).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => void server.close());
+  return { port: (server.address() as { port: number }).port, connections: () => connections };
+}
+
+test("says what ffmpeg can", needsFfmpeg, async (t) => {
+  const { version, encoders, filters, sandbox } = await openTools(t).ready();
+  assert.match(version, /^\S*\d/);
+  assert.deepEqual([encoders.has("libx264"), encoders.has("aac"), encoders.has("="), filters.has("scale"), filters.has("fps")], [true, true, false, true, true]);
+  assert.ok(["bwrap", "prlimit", "none"].includes(sandbox));
+});
+
+for (const sandbox of ["bwrap", "prlimit"] as const) {
+  describe(`confined by ${sandbox}`, needsPrograms(sandbox), () => {
+    test("reads the file it is given and answers on standard output", async (t) => {
+      const tools = openTools(t, { sandbox });
+      const path = await clip();
+      const { output } = await tools.ffprobe({ args: ["-show_entries", "format=duration", "-of", "csv=p=0", "-i", path], reads: [path], urgency: "urgent" });
+      assert.equal(output.toString(), "4.000000\n");
+      const pieces: number[] = [];
+      const { output: kept } = await tools.ffmpeg({ args: ["-i", path, "-frames:v", "10", "-f", "rawvideo", "pipe:1"], reads: [path], outputBytes: 1, onOutput: async (chunk) => void pieces.push(chunk.length) });
+      assert.deepEqual([pieces.reduce((a, b) => a + b), kept.length], [10 * 320 * 180 * 1.5, 0]);
+    });
+
+    test("writes into its folder", async (t) => {
+      const path = await clip();
+      const writes = await folder(t);
+      await openTools(t, { sandbox }).ffmpeg({ args: ["-i", path, "-c", "copy", join(writes, "copy.mkv")], reads: [path], writes });
+      assert.ok(existsSync(join(writes, "copy.mkv")));
+    });
+
+    test("playlists and scripts that are called mp4 are not opened, nor is what they name", async (t) => {
+      const tools = openTools(t, { sandbox });
+      const { port, connections } = await listener(t);
+      const at = await folder(t);
+      const secret = await clip();
+      const disguised = {
+        hls: `#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nhttp://127.0.0.1:${port}/a.ts\n#EXT-X-ENDLIST\n`,
+        "hls of a file": `#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nfile://${secret}\n#EXT-X-ENDLIST\n`,
+        concat: `ffconcat version 1.0\nfile '${secret}'\n`,
+        dash: `<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><Period><BaseURL>http://127.0.0.1:${port}/</BaseURL></Period></MPD>`,
+        sdp: `v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video ${port} RTP/AVP 96\na=rtpmap:96 H264/90000\n`,
+      };
+      for (const [name, text] of Object.entries(disguised)) {
+        const path = join(at, `${name}.mp4`);
+        await writeFile(path, text);
+        // Even the file that it names may be read: what stands in the way is the container alone.
+        for (const program of ["ffprobe", "ffmpeg"] as const) {
+          const args = program === "ffprobe" ? ["-show_format", "-i", path] : ["-i", path, "-f", "null", "-"];
+          await assert.rejects(tools[program]({ args, reads: [path, secret] }), ended("failed", /whitelist|Invalid data/), `${program} of ${name}`);
+        }
+      }
+      assert.equal(connections(), 0);
+    });
+
+    test("inputs from the network are refused", async (t) => {
+      const { port, connections } = await listener(t);
+      const args = ["-protocol_whitelist", "file,http,tcp", "-i", `http://127.0.0.1:${port}/a.mp4`, "-f", "null", "-"];
+      await assert.rejects(openTools(t, { sandbox }).ffmpeg({ args, reads: [] }), ended("failed", /not on whitelist/i));
+      assert.equal(connections(), 0);
+    });
+
+    test("weighs next to nothing in the background, its session too", async (t) => {
+      const path = await clip();
+      const stop = new AbortController();
+      const mark = `mark${sandbox}${process.pid}`;
+      const run = openTools(t, { sandbox }).ffmpeg({ args: ["-stream_loop", "-1", "-i", path, "-metadata", `title=${mark}`, "-f", "null", "-"], reads: [path], signal: stop.signal });
+      run.catch(() => {});
+      await until(() => processesWith(mark).some(isFfmpeg), "ffmpeg to run");
+      const [pid] = processesWith(mark).filter(isFfmpeg);
+      if (existsSync("/proc/self/autogroup")) assert.match(readFileSync(`/proc/${pid}/autogroup`, "latin1"), /nice 19$/m);
+      // Field 19 of proc_pid_stat(5), behind the name in brackets.
+      assert.equal(readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ")[16], "19");
+      stop.abort();
+      await assert.rejects(run);
+    });
+
+    test("is killed when it takes too long, burns too much, says or wants too much", async (t) => {
+      const tools = openTools(t, { sandbox, urgent_encoders: 4 });
+      await tools.ready();
+      const word = newWord();
+      const start = performance.now();
+      await assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], wallMs: 300 }), ended("timeout", /300 ms/));
+      assert.ok(performance.now() - start < 5000);
+      await assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], cpuSeconds: 1 }), ended("killed"));
+      await assert.rejects(tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=size=640x360", "-f", "rawvideo", "pipe:1"], reads: [], outputBytes: 1_000_000 }), ended("output", /1000000/));
+      await assert.rejects(tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=size=1920x1080", "-frames:v", "60", "-c:v", "libx264", "-f", "null", "-"], reads: [], memoryMb: 420 }), (err) => err instanceof MediaRunError && ["memory", "failed", "killed"].includes(err.reason));
+      await until(() => processesWith(word).length === 0, "the killed to be gone");
+    });
+
+    test("files that it writes are bounded", async (t) => {
+      const writes = await folder(t);
+      const args = ["-f", "lavfi", "-i", "testsrc2=size=640x360", "-frames:v", "100", "-f", "rawvideo", join(writes, "big")];
+      await assert.rejects(openTools(t, { sandbox }).ffmpeg({ args, reads: [], writes, fileBytes: 500_000 }), ended("output", /larger file/));
+      assert.ok(statSync(join(writes, "big")).size <= 500_000);
+    });
+
+    // Its other half is in test/faults/stream-ffmpeg.test.ts.
+    if (sandbox === "prlimit") test("may be replaced: without it there is word of it, and with it things go on", async (t) => {
+      const { ffmpeg, programs } = await openWithFfmpegOf(t, sandbox);
+      const run = { args: ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=0.1", "-f", "null", "-"], reads: [] };
+      await ffmpeg(run);
+      await rm(programs);
+      const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing";
+      for (let i = 0; i < 2; i++) await assert.rejects(ffmpeg(run), missing);
+      await symlink(installed("ffmpeg"), programs);
+      // Looked for again after some seconds at the latest.
+      for (let late = performance.now() + 20_000, found = false; !found; ) found = await ffmpeg(run).then(() => true, (err: unknown) => (assert.ok(missing(err) && performance.now() < late), new Promise((resolve) => setTimeout(resolve, 200, false))));
+    });
+
+    test("is gone when it is not wanted, when its reader fails, and when the tools close", async (t) => {
+      const tools = openTools(t, { sandbox });
+      const word = newWord();
+      const started = (n: number) => until(() => processesWith(word).length >= n, "it to start");
+      const leaving = new AbortController();
+      const left = assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], signal: leaving.signal, urgency: "urgent" }), ended("aborted"));
+      await started(1);
+      leaving.abort(new Error("the viewer left"));
+      await left;
+      const broken = new Error("disk full");
+      await assert.rejects(tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2", "-metadata", `title=${word}`, "-f", "rawvideo", "pipe:1"], reads: [], onOutput: () => Promise.reject(broken) }), broken);
+      await until(() => processesWith(word).length === 0, "them to be gone");
+      const closed = assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], urgency: "urgent" }), ended("closed"));
+      await started(1);
+      await tools.close();
+      await closed;
+      await until(() => processesWith(word).length === 0, "it to be gone");
+    });
+  });
+}
+
+describe("shut in by bubblewrap, options aside", needsPrograms("bwrap"), () => {
+  const opened = (t: TestContext) => openTools(t, { sandbox: "bwrap" });
+
+  test("there is no network", async (t) => {
+    const { port, connections } = await listener(t);
+    // What is written is asked of no whitelist: only the missing network stands in the way.
+    const args = ["-f", "lavfi", "-i", "testsrc2=duration=1", "-f", "mpegts", `tcp://127.0.0.1:${port}`];
+    await assert.rejects(opened(t).ffmpeg({ args, reads: [] }), ended("failed"));
+    assert.equal(connections(), 0);
+    await openTools(t, { sandbox: "prlimit" }).ffmpeg({ args, reads: [] }).catch(() => {});
+    assert.equal(connections(), 1, "without bubblewrap the same command gets there");
+  });
+
+  test("no other file is there, and none that is given can be changed", async (t) => {
+    const at = await folder(t);
+    const [given, other] = [await clip(), await clip({ audio: false })];
+    const reader = (path: string) => ["-f", "lavfi", "-i", `movie=filename=${path}`, "-frames:v", "1", "-f", "null", "-"];
+    await opened(t).ffmpeg({ args: reader(given), reads: [given] });
+    await assert.rejects(opened(t).ffmpeg({ args: reader(other), reads: [given] }), ended("failed", /No such file/));
+    await assert.rejects(opened(t).ffmpeg({ args: ["-y", "-f", "lavfi", "-i", "testsrc2=duration=1", given], reads: [given] }), ended("failed", /Read-only/));
+    await assert.rejects(opened(t).ffmpeg({ args: ["-y", "-f", "lavfi", "-i", "testsrc2=duration=1", join(at, "x.mp4")], reads: [] }), ended("failed"));
+    assert.ok(!existsSync(join(at, "x.mp4")));
+  });
+});
+
+describe("when the server dies", () => {
+  for (const sandbox of ["bwrap", "prlimit"] as const) {
+    test(`so do the children confined by ${sandbox}`, needsPrograms(sandbox), async (t) => {
+      const word = newWord();
+      const program = `
+        import { createMediaTools } from ${JSON.stringify(import.meta.resolve("./tools.ts"))};
+        const log = { warn() {}, debug() {} };
+        const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: ${JSON.stringify(sandbox)}, encoders: 0, urgent_encoders: 0 }, log });
+        await Promise.all(["urgent", "background"].map((urgency) => tools.ffmpeg({ args: ${JSON.stringify(endless(word))}, reads: [], urgency })));`;
+      const server = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "ignore", "inherit"] });
+      t.after(() => void server.kill("SIGKILL"));
+      // Its own command line has the word in it too.
+      const children = () => processesWith(word).filter((pid) => pid !== server.pid);
+      await until(() => children().filter((pid) => isFfmpeg(pid)).length >= 2, "both to start");
+      server.kill("SIGKILL");
+      await until(() => children().length === 0, "them to be gone");
+    });
+  }
+});
+
+test("runs take turns, urgent ones first, and too many are refused", needsFfmpeg, async (t) => {
+  const reports: MediaRunReport[] = [];
+  const tools = openTools(t, { urgent_encoders: 1, encoders: 1 }, { mostWaiting: 1, onRun: (run) => void reports.push(run) });
+  await tools.ready();
+  const ran: string[] = [];
+  const run = (name: string, urgency: "urgent" | "soon") => tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=duration=0.1", "-f", "null", "-"], reads: [], urgency }).then(() => ran.push(name));
+  const all = [run("first", "urgent"), run("soon", "soon"), run("second", "urgent")];
+  await assert.rejects(run("third", "urgent"), (err) => err instanceof UserError && err.kind === "encoderBusy" && err.entry.http === 503);
+  await Promise.all(all);
+  assert.deepEqual(ran, ["first", "second", "soon"]);
+  assert.deepEqual(reports.map(({ outcome }) => outcome), ["refused", "ok", "ok", "ok"]);
+  assert.deepEqual(tools.load(), { running: 0, waiting: { urgent: 0, soon: 0, background: 0 } });
+});
+
+test("without the program everything that needs it says what to install", async (t) => {
+  const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing" && /apt-get install ffmpeg/.test(err.fix ?? "");
+  const tools = openTools(t, { ffmpeg: "/nowhere/ffmpeg" });
+  await assert.rejects(tools.ready(), missing);
+  await assert.rejects(tools.ffprobe({ args: [], reads: [] }), missing);
+  const broken = join(await folder(t), "ffmpeg");
+  await writeFile(broken, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  await assert.rejects(openTools(t, { ffmpeg: broken, ffprobe: broken, sandbox: "prlimit" }).ready(), missing);
+});

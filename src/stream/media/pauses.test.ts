@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { createPauses } from "./pauses.ts";
+
+function start(t: TestContext) {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  const told: string[] = [];
+  const beginning = new Set<number>();
+  const pauses = createPauses({ now: () => now, signal: (group, signal) => void told.push(`${group} ${signal}`), hasBegun: (group) => !beginning.has(group) });
+  return {
+    pauses, beginning,
+    told: () => told.splice(0),
+    pass(ms: number) {
+      now += ms;
+      t.mock.timers.tick(ms);
+    },
+  };
+}
+
+test("what nobody waits for stands still while somebody waits, also what begins meanwhile", (t) => {
+  const { pauses, told } = start(t);
+  const endBackground = pauses.enter(1, "background");
+  assert.deepEqual(told(), []);
+  const endFirst = pauses.enter(2, "urgent");
+  const endSecond = pauses.enter(3, "urgent");
+  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  const endSoon = pauses.enter(4, "soon", new AbortController().signal);
+  pauses.enter(5, "soon")();
+  assert.deepEqual(told(), ["4 SIGSTOP"]);
+  endFirst();
+  assert.deepEqual(told(), []);
+  endSecond();
+  assert.deepEqual(told(), ["1 SIGCONT", "4 SIGCONT"]);
+  endBackground();
+  endSoon();
+});
+
+test("somebody who comes to wait for what is made ahead is held up by nobody", (t) => {
+  const { pauses, told } = start(t);
+  const came = new AbortController();
+  pauses.enter(1, "background");
+  const endAhead = pauses.enter(2, "soon", came.signal);
+  const endUrgent = pauses.enter(3, "urgent");
+  assert.deepEqual(told(), ["1 SIGSTOP", "2 SIGSTOP"]);
+  came.abort();
+  assert.deepEqual(told(), ["2 SIGCONT"]);
+  endUrgent();
+  assert.deepEqual(told(), [], "the other one still waits");
+  endAhead();
+  assert.deepEqual(told(), ["1 SIGCONT"]);
+});
+
+test("what has only been started is stopped when its program is there, if somebody still waits then", (t) => {
+  const { pauses, told, pass, beginning } = start(t);
+  for (const group of [1, 2, 3]) beginning.add(group);
+  pauses.enter(1, "background");
+  const endFirst = pauses.enter(9, "urgent");
+  pauses.enter(2, "background")();
+  assert.deepEqual(told(), []);
+  beginning.delete(1);
+  pass(25);
+  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  pauses.enter(3, "background");
+  endFirst();
+  assert.deepEqual(told(), ["1 SIGCONT", "3 SIGCONT"]);
+  beginning.delete(3);
+  pass(25);
+  assert.deepEqual(told(), []);
+});
+
+test("nobody stands still for ever: after three seconds it works for a quarter of that", (t) => {
+  const { pauses, told, pass } = start(t);
+  pauses.enter(1, "background");
+  pauses.enter(2, "urgent");
+  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  pass(2_999);
+  assert.deepEqual(told(), []);
+  pass(1);
+  assert.deepEqual(told(), ["1 SIGCONT"]);
+  pass(749);
+  assert.deepEqual(told(), []);
+  pass(1);
+  assert.deepEqual(told(), ["1 SIGSTOP"]);
+});
+
+test("short waits in a row leave some of the time to the background", (t) => {
+  const { pauses, told, pass } = start(t);
+  pauses.enter(1, "background");
+  const end = pauses.enter(2, "urgent");
+  pass(1_000);
+  end();
+  assert.deepEqual(told(), ["1 SIGSTOP", "1 SIGCONT"]);
+  pass(100);
+  const endNext = pauses.enter(3, "urgent");
+  assert.deepEqual(told(), []);
+  pass(150);
+  assert.deepEqual(told(), ["1 SIGSTOP"]);
+  endNext();
+  assert.deepEqual(told(), ["1 SIGCONT"]);
+});

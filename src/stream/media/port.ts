@@ -1,0 +1,58 @@
+import type { LiveMedia, LiveMediaRun } from "./live-port.ts";
+
+/** The system's ffmpeg and ffprobe as children that can do nothing but read the files they are given and write to a pipe or one folder. */
+export interface MediaTools {
+  /** Throws mediaToolsMissing, with what to install, where ffmpeg cannot be used: everything else of the program works without it. */
+  ready(): Promise<MediaCapabilities>;
+  /** Rejects MediaRunError (run-error.ts) when it fails, is killed, aborted or runs over a bound; encoderBusy when too many wait; mediaToolsMissing. */
+  ffmpeg(run: MediaRun): Promise<MediaResult>;
+  ffprobe(run: MediaRun): Promise<MediaResult>;
+  /** Begins a long run of ffmpeg and returns at once: what goes wrong, a missing program too, is told by its `done`. */
+  live(run: LiveMediaRun): LiveMedia;
+  close(): Promise<void>;
+}
+
+export interface MediaCapabilities {
+  version: string;
+  encoders: ReadonlySet<string>;
+  filters: ReadonlySet<string>;
+  /** How children are confined: bubblewrap where it works. */
+  sandbox: "bwrap" | "prlimit" | "none";
+}
+
+export interface MediaRun {
+  /**
+   * Without the program's own name; a file is named by its path, an input by `-i` (of ffprobe too). What an input may be is put before each `-i`,
+   * as are quietness and `-nostdin` in front. Never text of a user.
+   */
+  args: string[];
+  /** Files it may read. */
+  reads: string[];
+  /** Folder it may write to; absent: standard output only. */
+  writes?: string;
+  signal?: AbortSignal;
+  /** How it comes to a processor: what somebody waits for goes first and is not niced. Default "background". */
+  urgency?: "urgent" | "soon" | "background";
+  /** Of what is made ahead: aborted as soon as somebody waits for it, so that it is not held back for others any more. */
+  awaited?: AbortSignal;
+  /** Milliseconds after which it is killed with all its children. Default 60,000. */
+  wallMs?: number;
+  /** Seconds of processor time. Default 600. */
+  cpuSeconds?: number;
+  /** Most octets of standard output that are kept; more is an error. Default 64 MiB. Without `onOutput`. */
+  outputBytes?: number;
+  /** Takes standard output as it comes; awaited, so it holds the child back. */
+  onOutput?: (chunk: Buffer) => void | Promise<void>;
+  /** Threads of the decoders; default: as many as ffmpeg likes. Those of an encoder are an option of its output. */
+  threads?: number;
+  /** Address space, in MiB. Default 4096. */
+  memoryMb?: number;
+  /** Most octets of a file it writes. Default 64 GiB. */
+  fileBytes?: number;
+}
+
+export interface MediaResult {
+  output: Buffer;
+  /** The last of standard error, at most 16 KiB. */
+  stderr: string;
+}

@@ -1,0 +1,45 @@
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import type { Settings } from "../../kernel/settings.ts";
+import { streamErrors } from "../errors.ts";
+
+/** Absolute paths. What confines is optional: not every system has it. */
+export interface Programs {
+  ffmpeg: string;
+  ffprobe: string;
+  bwrap?: string;
+  prlimit?: string;
+  setpriv?: string;
+  nice?: string;
+}
+
+/** Throws mediaToolsMissing that names the program. */
+export function findPrograms(settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe">, path = process.env["PATH"] ?? ""): Programs {
+  const wanted = (name: "ffmpeg" | "ffprobe"): string => {
+    const given = settings[name];
+    const found = find(given === "" ? name : given, path);
+    if (found === undefined) throw streamErrors.mediaToolsMissing({ reason: given === "" ? `there is no ${name} on the PATH` : `stream.${name} names ${given}, which is no program` });
+    return found;
+  };
+  const programs: Programs = { ffmpeg: wanted("ffmpeg"), ffprobe: wanted("ffprobe") };
+  if (process.platform !== "linux") return programs;
+  for (const name of ["bwrap", "prlimit", "setpriv", "nice"] as const) {
+    const found = find(name, path);
+    if (found !== undefined) programs[name] = found;
+  }
+  return programs;
+}
+
+function find(name: string, path: string): string | undefined {
+  const candidates = isAbsolute(name) ? [name] : path.split(delimiter).filter((folder) => folder !== "").map((folder) => join(folder, name));
+  return candidates.find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(realpathSync(path)).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,156 @@
+import { availableParallelism } from "node:os";
+import { type Log, messageOf } from "../../kernel/index.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import { streamErrors } from "../errors.ts";
+import { discover, type Readied } from "./capabilities.ts";
+import { runChild } from "./child.ts";
+import { confine } from "./confinement.ts";
+import { safeInputs } from "./inputs.ts";
+import { createLanes, type Urgency } from "./lanes.ts";
+import { startLiveChild } from "./live-child.ts";
+import type { LiveMedia, LiveMediaRun } from "./live-port.ts";
+import { createPauses } from "./pauses.ts";
+import type { MediaResult, MediaRun, MediaTools } from "./port.ts";
+import { MediaRunError, type MediaRunReason } from "./run-error.ts";
+
+export interface MediaToolsParts {
+  settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox" | "encoders" | "urgent_encoders">;
+  log: Log;
+  /** Told of every run, for metrics. Must not throw. */
+  onRun?: (run: MediaRunReport) => void;
+  /** Default: of this machine. */
+  processors?: number;
+  /** How many runs of each urgency may wait. Default 500. */
+  mostWaiting?: number;
+  /** Looks for the programs. Default: on this machine, now. */
+  find?: typeof discover;
+}
+
+export interface MediaRunReport {
+  program: "ffmpeg" | "ffprobe";
+  urgency: Urgency;
+  /** For a place, and for the program. */
+  waitedMs: number;
+  ranMs: number;
+  outcome: "ok" | MediaRunReason | "refused";
+}
+
+/** For gauges. */
+export interface MediaLoad {
+  running: number;
+  waiting: Record<Urgency, number>;
+}
+
+const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 19 };
+/** The processor time of a broadcast has no bound but its length; it writes no files. */
+const LIVE = { cpuSeconds: 2 ** 31, memoryMb: 4096, fileBytes: 0 };
+const LIVE_DEFAULTS = { idleMs: 60_000, inputBytes: 64 << 20 };
+const DEFAULTS = { wallMs: 60_000, cpuSeconds: 600, outputBytes: 64 << 20, memoryMb: 4096, fileBytes: 64 * 2 ** 30 };
+/** Of one block: a picture of the largest size in 4:4:4 with 16 bits is 212 MB. */
+const MAX_ALLOC = 512 << 20;
+/** After this a program that was missing is looked for again: it may have been installed. */
+const FORGET_MS = 5_000;
+const COMMON = { ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"], ffprobe: ["-hide_banner", "-loglevel", "error"] };
+
+export function createMediaTools({ settings, log, onRun, processors = availableParallelism(), mostWaiting = 500, find = discover }: MediaToolsParts): MediaTools & { load(): MediaLoad } {
+  const closing = new AbortController();
+  const lanes = createLanes({
+    urgent: settings.urgent_encoders || Math.max(2, processors),
+    background: settings.encoders || Math.max(1, Math.floor(processors / 2)),
+    waiting: mostWaiting,
+  });
+  const pauses = createPauses();
+  const active = new Set<Promise<unknown>>();
+  let found: Promise<Readied> | undefined;
+  let failedAt = 0;
+
+  function readied(): Promise<Readied> {
+    if (found !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_MS)) return found;
+    failedAt = 0;
+    found = find(settings, log, closing.signal);
+    found.catch(() => (failedAt = performance.now()));
+    return found;
+  }
+
+  async function start(program: "ffmpeg" | "ffprobe", run: MediaRun): Promise<MediaResult> {
+    const { urgency = "background" } = run;
+    const signal = run.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, run.signal]);
+    const asked = performance.now();
+    let began = asked;
+    let outcome: MediaRunReport["outcome"] = "refused";
+    let leave: (() => void) | undefined;
+    try {
+      const { programs, capabilities } = await readied();
+      leave = await lanes.enter(urgency, signal).catch((err: unknown) => {
+        throw signal.aborted ? notWanted(program, signal) : err;
+      });
+      began = performance.now();
+      const args = [...COMMON[program], "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads)];
+      const { cpuSeconds, memoryMb, fileBytes, wallMs, outputBytes } = { ...DEFAULTS, ...withoutGaps(run) };
+      const command = confineNow(programs, capabilities.sandbox, programs[program], args, { reads: run.reads, writes: run.writes, nice: NICENESS[urgency], cpuSeconds, memoryMb, fileBytes });
+      const result = await runChild(program, command, { wallMs, outputBytes, signal, nice: NICENESS[urgency], onStart: (group) => pauses.enter(group, urgency, run.awaited), ...(run.onOutput !== undefined && { onOutput: run.onOutput }) });
+      outcome = "ok";
+      return result;
+    } catch (err) {
+      if (err instanceof MediaRunError) outcome = err.reason;
+      if (!(err instanceof MediaRunError) || err.reason !== "missing") throw err;
+      // It was there once: it may be replaced this very moment, and is looked for anew by the next one.
+      found = undefined;
+      throw streamErrors.mediaToolsMissing({ reason: err.message }, { cause: err });
+    } finally {
+      leave?.();
+      onRun?.({ program, urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
+    }
+  }
+
+  function live(run: LiveMediaRun): LiveMedia {
+    const { urgency = "urgent", reads = [], network, outputs } = run;
+    const { idleMs, inputBytes } = { ...LIVE_DEFAULTS, ...withoutGaps(run) };
+    const signal = run.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, run.signal]);
+    const asked = performance.now();
+    let began = asked;
+    const command = async () => {
+      const { programs, capabilities } = await readied();
+      began = performance.now();
+      const args = [...COMMON.ffmpeg, "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe")];
+      return confineNow(programs, capabilities.sandbox, programs.ffmpeg, args, { ...LIVE, ...(run.memoryMb !== undefined && { memoryMb: run.memoryMb }), reads, network, nice: NICENESS[urgency] });
+    };
+    const media = startLiveChild("ffmpeg", { command, outputs, idleMs, inputBytes, nice: NICENESS[urgency], signal });
+    const report = (outcome: MediaRunReport["outcome"]) => onRun?.({ program: "ffmpeg", urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
+    const settled = media.done.then(() => report("ok"), (err: unknown) => report(err instanceof MediaRunError ? err.reason : "refused")).finally(() => active.delete(settled));
+    active.add(settled);
+    return media;
+  }
+
+  function tracked(program: "ffmpeg" | "ffprobe", run: MediaRun): Promise<MediaResult> {
+    const result = start(program, run);
+    const settled = result.catch(() => {}).finally(() => active.delete(settled));
+    active.add(settled);
+    return result;
+  }
+
+  return {
+    ready: async () => (await readied()).capabilities,
+    ffmpeg: (run) => tracked("ffmpeg", run),
+    ffprobe: (run) => tracked("ffprobe", run),
+    live,
+    load: () => ({ running: lanes.running(), waiting: { urgent: lanes.waiting("urgent"), soon: lanes.waiting("soon"), background: lanes.waiting("background") } }),
+    async close() {
+      closing.abort(new MediaRunError("closed", "the server is shutting down"));
+      await Promise.all(active);
+    },
+  };
+}
+
+/** Of a program that has gone since it was found there is nothing to be confined. */
+function confineNow(...given: Parameters<typeof confine>): string[] {
+  try {
+    return confine(...given);
+  } catch (err) {
+    throw new MediaRunError("missing", messageOf(err), "", { cause: err });
+  }
+}
+
+const notWanted = (program: string, { reason }: AbortSignal) => (reason instanceof MediaRunError ? reason : new MediaRunError("aborted", `${program} is not wanted any more`, "", { cause: reason }));
+
+const withoutGaps = <T extends object>(given: T): T => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;

@@ -1,0 +1,118 @@
+/**
+ * What a video is to those who play and encode it: a source, a grid of whole frames, and a ladder. Made once by `probe/`, kept as JSON in the
+ * row of the video; manifests, segments, thumbnails and downloads are all made from it. Times in seconds, sizes in pixels, rates in bits per second.
+ */
+export interface MediaModel {
+  version: 1;
+  /** Real, from the packets; of a clip, of its part. */
+  duration: number;
+  source: MediaSource;
+  /** Absent: audio only. */
+  video?: VideoTrack;
+  /** The track inside the source. Absent: silent. */
+  audio?: AudioTrack;
+  /** Segment n of every rendition covers the same seconds; whole frames of video where there is video. */
+  segments: SegmentGrid;
+  /** Of video, the lowest first; empty for audio only. Never larger than the source. */
+  ladder: VideoRendition[];
+  watermark?: BurnedWatermark;
+}
+
+export interface MediaSource {
+  /** Object that ffmpeg reads: what was uploaded, or its indexed copy ("mezzanine"). */
+  key: string;
+  /** What was uploaded, where that is another object. */
+  originalKey?: string;
+  /** ffmpeg's name of the demuxer: "mov", "matroska". The only one that is allowed for this file. */
+  format: string;
+  /**
+   * Second zero of the video, in seconds from the first timestamp of the source, whichever stream has it (ffmpeg's -start_at_zero): where its first picture
+   * is; of clips what was asked for, better still the picture that is shown then. Pictures are put on the grid by rounding from here.
+   */
+  start: number;
+  /** Octets. */
+  size: number;
+}
+
+export interface Fraction {
+  num: number;
+  den: number;
+}
+
+export interface VideoTrack {
+  /** Index of the stream in the source. */
+  stream: number;
+  /** ffmpeg's name: "h264". */
+  codec: string;
+  profile?: string;
+  pixelFormat: string;
+  /** As shown: rotated, with square pixels. */
+  width: number;
+  height: number;
+  /** Degrees clockwise that the picture is turned by for showing. */
+  rotation: 0 | 90 | 180 | 270;
+  interlaced: boolean;
+  /** Transfer of a high dynamic range; absent: standard. */
+  hdr?: "pq" | "hlg";
+  /** Bits per second of this stream, as measured. */
+  bitrate: number;
+  /** Longest distance between key frames, in seconds. */
+  keyframeInterval: number;
+  /** Whether segments can be cut from the source without encoding (H.264 8 bit 4:2:0, key frames, no rotation, no watermark, bitrate within the cap, mp4 family). */
+  passthrough: boolean;
+}
+
+export interface AudioTrack {
+  stream: number;
+  codec: string;
+  channels: number;
+  sampleRate: number;
+  /** AAC-LC with at most two channels in an mp4 family source: can be cut without encoding. */
+  passthrough: boolean;
+  language?: string;
+}
+
+/**
+ * Segment n covers frames [n * framesPerSegment, (n + 1) * framesPerSegment) of `fps`, the last one what is left of `frames`.
+ * Audio only: 25 "frames" a second stand for time, 100 in a segment.
+ */
+export interface SegmentGrid {
+  /** Output rate of the renditions: a standard rate, the source's or the next one up; renditions below 720p may halve it (`halved`). */
+  fps: Fraction;
+  /** Even where a rendition is `halved`. */
+  framesPerSegment: number;
+  frames: number;
+  /** Number of segments. */
+  count: number;
+}
+
+/** Rates are of the encoder: a capped CRF. */
+export interface VideoRendition {
+  /** "360p": by the short side; unique within the ladder. */
+  name: string;
+  codec: "h264" | "hevc" | "av1";
+  /** Even numbers. */
+  width: number;
+  height: number;
+  /** Cap, bits per second. */
+  bitrate: number;
+  /** Every second frame of the grid only: sources over 30 frames a second, below 720p. */
+  halved?: true;
+}
+
+/** A profile as it is burned into the renditions. */
+export interface BurnedWatermark {
+  /** Object with the PNG. */
+  key: string;
+  width: number;
+  height: number;
+  opacity: number;
+  padding: number;
+  scale: number;
+  position: "upperRight" | "upperLeft" | "lowerLeft" | "lowerRight" | "center";
+}
+
+/** The audio rendition made from the source: AAC, at most stereo. Extra tracks are `audio-<uid>`. */
+export const MAIN_AUDIO = "audio";
+/** The rendition cut from the source without encoding. */
+export const SOURCE_RENDITION = "source";

@@ -1,0 +1,48 @@
+import { placementOf, readAac, writeInit, type Movie, type SampleMark, type Track } from "../../protocol/mp4/index.ts";
+import { bandwidthOf, everySample, type Cut, type CutTrack } from "./cut.ts";
+
+export interface CutAudio extends CutTrack {
+  channels: number;
+}
+
+const TARGET_SECONDS = 4;
+/** How late the sound may begin: a player begins where there is both, and what comes before is lost. */
+const LATEST_SECONDS = 0.1;
+
+/**
+ * Cuts a track of AAC. The frames that only prime the decoder lie before second zero by the edit list, and are left out: segments have no edit
+ * list. What is lost by that is the overlap of the first frame, 21 ms that fade in. A text says why that cannot be. Throws Mp4Error.
+ */
+export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: number): CutAudio | string {
+  const aac = track.descriptions.length === 1 && track.selfContained ? readAac(track.descriptions[0]!) : undefined;
+  if (aac === undefined) return "it is not AAC of low complexity with one or two channels";
+  const placement = placementOf(track, movie);
+  if (placement === undefined) return "its edit list does more than to place it";
+  const { timescale } = track;
+  const tables = track.samples();
+  const moved = Math.round(origin * timescale);
+  const zero = placement.offset + moved;
+  const segments: Cut[] = [];
+  let cut: { from: SampleMark; start: number; early: number; count: number; size: number } | undefined;
+  let end = 0;
+  const close = () => {
+    if (cut !== undefined) segments.push({ ...cut, time: cut.start, duration: end - cut.start });
+  };
+  for (const walk of everySample(tables, fileSize)) {
+    const time = walk.time + walk.shift - zero;
+    if (time <= -walk.duration / 2) continue;
+    if (time >= placement.end - moved) break;
+    if (cut === undefined || time - cut.start >= TARGET_SECONDS * timescale) {
+      if (cut === undefined && time > LATEST_SECONDS * timescale) return "it begins late";
+      close();
+      cut = { from: walk.mark(), start: Math.max(0, time), early: Math.max(0, -time), count: 0, size: 0 };
+    }
+    cut.count++;
+    cut.size += walk.size;
+    end = time + walk.duration;
+  }
+  close();
+  if (segments.length === 0) return "there is nothing of it to be heard";
+  const init = writeInit({ id: 1, handler: "soun", timescale, width: 0, height: 0, language: track.language, description: aac.entry });
+  return { tables, timescale, init, codecs: aac.codecs, segments, ...bandwidthOf(segments, timescale), shiftBase: 0, channels: aac.channels };
+}

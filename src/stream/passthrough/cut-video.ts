@@ -1,0 +1,123 @@
+import { placementOf, readAvc, writeInit, type AvcDescription, type Movie, type SampleMark, type Track } from "../../protocol/mp4/index.ts";
+import { bandwidthOf, everySample, type Cut, type CutTrack } from "./cut.ts";
+
+export interface CutVideo extends CutTrack {
+  width: number;
+  height: number;
+  fps: number;
+}
+
+/** A segment ends with the first key frame after this. */
+const TARGET_SECONDS = 3.5;
+/** Sources with key frames farther apart take too long to start in the middle. */
+const LONGEST_SECONDS = 20;
+/** How late the pictures may begin, and how much of them an edit list may leave out at the end: more is seen. */
+const LATEST_SECONDS = 0.1;
+const TAIL_SECONDS = 0.1;
+
+/** Cuts a track of pictures at its key frames. A text says why that cannot be. Throws Mp4Error. `origin`: seconds that the movie's second zero is before the video's. */
+export function cutVideo(track: Track, movie: Movie, origin: number, fileSize: number): CutVideo | string {
+  const avc = describe(track);
+  if (typeof avc === "string") return avc;
+  const placement = placementOf(track, movie);
+  if (placement === undefined) return "its edit list does more than to place it";
+  const { timescale } = track;
+  const tables = track.samples();
+  const zero = placement.offset + Math.round(origin * timescale);
+  const cutter = createCutter(TARGET_SECONDS * timescale, LONGEST_SECONDS * timescale);
+  let first: { time: number; shift: number; shown: number } | undefined;
+  for (const walk of everySample(tables, fileSize)) {
+    if (first === undefined) {
+      const shown = walk.time + walk.shift - zero;
+      if (!walk.sync) return "it does not begin with a key frame";
+      if (shown < -walk.duration / 2) return "its edit list leaves out pictures at the beginning";
+      if (shown > LATEST_SECONDS * timescale) return "its pictures begin late";
+      first = { time: walk.time, shift: walk.shift, shown: Math.max(0, shown) };
+    }
+    const time = walk.time - first.time + first.shown;
+    cutter.add({ time, shown: time + walk.shift - first.shift, duration: walk.duration, size: walk.size, mark: walk.sync ? walk.mark : undefined });
+  }
+  const segments = cutter.end();
+  if (typeof segments === "string") return segments;
+  const last = segments.at(-1)!;
+  const length = last.start + last.duration;
+  if (length > placement.end - zero + placement.offset + TAIL_SECONDS * timescale) return "its edit list leaves out pictures at the end";
+  const { width, height } = avc;
+  const init = writeInit({ id: 1, handler: "vide", timescale, width, height, language: track.language, description: avc.entry });
+  return { tables, timescale, init, codecs: avc.codecs, segments, ...bandwidthOf(segments, timescale), shiftBase: first!.shift, width, height, fps: (tables.count * timescale) / Math.max(1, length) };
+}
+
+function describe({ descriptions, selfContained }: Track): AvcDescription | string {
+  if (descriptions.length !== 1) return "its codec changes on the way";
+  if (!selfContained) return "its samples lie in another file";
+  const avc = readAvc(descriptions[0]!);
+  if (avc === undefined) return "it is not H.264 with its parameters in the index";
+  if (!avc.plain || avc.width === 0 || avc.height === 0) return `players do not play ${avc.codecs}`;
+  return avc;
+}
+
+interface Seen {
+  time: number;
+  shown: number;
+  duration: number;
+  size: number;
+  /** Of key frames. */
+  mark: (() => SampleMark) | undefined;
+}
+
+interface Place {
+  from: SampleMark;
+  time: number;
+  shown: number;
+  count: number;
+  octets: number;
+}
+
+/**
+ * A segment has to begin with a key frame that nothing before it in time needs or is needed by: of an open group of pictures the first ones
+ * shown are decoded after the key frame and need the group before. So a key frame is taken only when all of its group has been seen.
+ */
+function createCutter(target: number, longest: number) {
+  const segments: Cut[] = [];
+  let from: Place | undefined;
+  let candidate: Place | undefined;
+  let count = 0;
+  let octets = 0;
+  let latest = -Infinity;
+  let end = 0;
+  let refusal: string | undefined;
+
+  function close(until: { shown: number; count: number; octets: number }) {
+    const { shown, time } = from!;
+    if (until.shown - shown > longest) refusal = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * LONGEST_SECONDS)} s)`;
+    segments.push({ from: from!.from, time, early: 0, start: shown, duration: until.shown - shown, count: until.count - from!.count, size: until.octets - from!.octets });
+  }
+
+  function take() {
+    if (candidate === undefined) return;
+    close(candidate);
+    from = candidate;
+    candidate = undefined;
+  }
+
+  return {
+    add({ time, shown, duration, size, mark }: Seen) {
+      if (mark !== undefined) {
+        take();
+        if (from === undefined) from = { from: mark(), time, shown, count, octets };
+        else if (shown - from.shown >= target && shown > latest) candidate = { from: mark(), time, shown, count, octets };
+      }
+      if (candidate !== undefined && shown < candidate.shown) candidate = undefined;
+      if (from !== undefined && shown < from.shown) refusal = "pictures are shown before the key frame they follow";
+      latest = Math.max(latest, shown);
+      end = Math.max(end, shown + duration);
+      count++;
+      octets += size;
+    },
+    end(): Cut[] | string {
+      take();
+      close({ shown: end, count, octets });
+      return refusal ?? segments;
+    },
+  };
+}

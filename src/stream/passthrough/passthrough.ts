@@ -1,0 +1,116 @@
+import type { Log } from "../../kernel/index.ts";
+import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
+import type { SourceRenditions, SourceRung, SourceTrack } from "../playback/port.ts";
+import type { Video } from "../videos/video.ts";
+import type { CutTrack } from "./cut.ts";
+import { bufferBytes, segmentBytes } from "./segment-bytes.ts";
+import { readSourceIndex, type SourceIndex } from "./source-index.ts";
+
+export interface PassthroughOptions {
+  objects: Pick<ObjectStore, "open">;
+  log: Log;
+  /** settings.stream.passthrough */
+  enabled: boolean;
+  /** Octets of indexes that are kept in memory. Default 64 MiB; the one that was asked for last is kept whatever its size. */
+  maxBytes?: number;
+}
+
+interface Known {
+  index: SourceIndex | undefined;
+  shown: SourceRenditions | undefined;
+}
+
+const KEPT_BYTES = 64 * 1024 * 1024;
+/** What a source weighs that is not offered. */
+const LEAST = 500;
+/** Indexes that are read at the same time: each may have dozens of megabytes. */
+const READ_AT_ONCE = 3;
+
+/** The source as a rendition, cut at its key frames from byte ranges; nothing is encoded and nothing is kept but its index, in memory. */
+export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES }: PassthroughOptions): SourceRung {
+  /** By uid, the one asked for last at the end. A source never changes. */
+  const known = new Map<string, { value: Promise<Known | undefined>; weight: number }>();
+  const turns: (() => void)[] = [];
+  let reading = 0;
+  let total = 0;
+
+  const offered = ({ model, clip, watermark, sourceKey }: Video) =>
+    enabled && sourceKey !== null && model?.video?.passthrough === true && model.source.format === "mov" && model.source.start === 0 && clip === undefined && watermark === null && model.watermark === undefined;
+
+  async function find(video: Video): Promise<Known | undefined> {
+    if (!offered(video)) return undefined;
+    const entry = known.get(video.uid) ?? { value: load(video), weight: 0 };
+    known.delete(video.uid);
+    known.set(video.uid, entry);
+    return entry.value;
+  }
+
+  async function load(video: Video): Promise<Known | undefined> {
+    try {
+      if (reading >= READ_AT_ONCE) await new Promise<void>((resolve) => turns.push(resolve));
+      reading++;
+      const source = await objects.open(video.model!.source.key);
+      // Deleted just now.
+      if (source === undefined) return forget(video.uid);
+      const index = await readSourceIndex((start, length) => readAll(source, start, length), source.size, video.model!);
+      if (typeof index === "string") log.debug({ video: video.uid, reason: index }, "the source is not offered as it is");
+      const result = typeof index === "string" ? { index: undefined, shown: undefined } : { index, shown: show(index) };
+      weigh(video.uid, result.index?.weight ?? LEAST);
+      return result;
+    } catch (err) {
+      forget(video.uid);
+      throw err;
+    } finally {
+      reading--;
+      turns.shift()?.();
+    }
+  }
+
+  function forget(uid: string): undefined {
+    total -= known.get(uid)?.weight ?? 0;
+    known.delete(uid);
+  }
+
+  function weigh(uid: string, weight: number) {
+    const entry = known.get(uid);
+    if (entry === undefined) return;
+    // Of one that was forgotten while it was read, and read again, two readings end here.
+    total += weight - entry.weight;
+    entry.weight = weight;
+    for (const [other] of known) {
+      if (total <= maxBytes) return;
+      if (other !== uid) forget(other);
+    }
+  }
+
+  return {
+    of: async (video) => (await find(video))?.shown,
+    async segment(video, track, n) {
+      const index = (await find(video))?.index;
+      const cut = track === "video" ? index?.video : index?.audio;
+      if (cut === undefined) return undefined;
+      if (n === "init") return bufferBytes(cut.init);
+      const source = await objects.open(video.model!.source.key);
+      return source && segmentBytes(source, cut, n);
+    },
+  };
+}
+
+async function readAll(source: ObjectHandle, start: number, length: number): Promise<Buffer> {
+  if (start >= source.size || length <= 0) return Buffer.alloc(0);
+  const chunks: Buffer[] = [];
+  for await (const chunk of source.read({ start, end: Math.min(start + length, source.size) - 1 }) as AsyncIterable<Buffer>) chunks.push(chunk);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function show({ video, audio }: SourceIndex): SourceRenditions {
+  const { width, height, fps } = video;
+  return { video: { ...showTrack(video), width, height, fps }, ...(audio !== undefined && { audio: { ...showTrack(audio), channels: audio.channels } }) };
+}
+
+/** Playlists count from zero: what a track begins later belongs to its first segment. */
+function showTrack({ segments, timescale, codecs, peakBandwidth, averageBandwidth }: CutTrack): SourceTrack {
+  const shown = segments.map(({ start, duration }, n) => ({ start: n === 0 ? 0 : start / timescale, duration: (duration + (n === 0 ? start : 0)) / timescale }));
+  return { segments: shown, codecs, peakBandwidth, averageBandwidth };
+}
+

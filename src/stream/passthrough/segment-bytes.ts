@@ -1,0 +1,86 @@
+import { Readable } from "node:stream";
+import { writeFragment } from "../../protocol/mp4/index.ts";
+import type { ObjectHandle } from "../../store/index.ts";
+import type { SegmentBytes } from "../playback/port.ts";
+import { samplesOf, type CutTrack } from "./cut.ts";
+
+/** Octets [start, end) of the source. */
+interface Piece {
+  start: number;
+  end: number;
+}
+
+/** Pieces with less between them are read in one go, and what is between is left out. */
+const GAP = 64 * 1024;
+
+/** A segment as players get it: a head of ours, and then samples as they lie in the source. */
+export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): SegmentBytes | undefined {
+  const cut = track.segments[n];
+  if (cut === undefined) return undefined;
+  const samples = samplesOf(track, n);
+  const head = writeFragment({ track: 1, sequence: n + 1, time: cut.time, samples });
+  const pieces = joined(samples.map(({ offset, size }) => ({ start: offset, end: offset + size })));
+  return octets(head, (from, to) => readPieces(source, within(pieces, from, to)), head.length + cut.size);
+}
+
+/** All of it in memory. */
+export const bufferBytes = (bytes: Buffer): SegmentBytes => octets(bytes, async function* () {}, bytes.length);
+
+function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<Buffer>, size: number): SegmentBytes {
+  async function* read(start: number, end: number) {
+    if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
+    if (end > head.length) yield* rest(Math.max(0, start - head.length), end - head.length);
+  }
+  return {
+    size,
+    read: ({ start, end = size - 1 } = { start: 0 }) => Readable.from(read(start, Math.min(end + 1, size)), { objectMode: false }),
+  };
+}
+
+/** Neighbours become one. */
+function joined(pieces: Piece[]): Piece[] {
+  const result: Piece[] = [];
+  for (const piece of pieces) {
+    const last = result.at(-1);
+    if (last?.end === piece.start) last.end = piece.end;
+    else if (piece.end > piece.start) result.push({ ...piece });
+  }
+  return result;
+}
+
+/** Octets [from, to) of all pieces, one after the other. */
+function within(pieces: readonly Piece[], from: number, to: number): Piece[] {
+  const result: Piece[] = [];
+  let at = 0;
+  for (const { start, end } of pieces) {
+    const first = Math.max(from - at, 0);
+    const last = Math.min(to - at, end - start);
+    if (first < last) result.push({ start: start + first, end: start + last });
+    at += end - start;
+  }
+  return result;
+}
+
+async function* readPieces(source: ObjectHandle, pieces: readonly Piece[]): AsyncGenerator<Buffer, void> {
+  for (let i = 0; i < pieces.length; ) {
+    let next = i + 1;
+    while (next < pieces.length && pieces[next]!.start >= pieces[next - 1]!.end && pieces[next]!.start - pieces[next - 1]!.end <= GAP) next++;
+    yield* readNear(source, pieces.slice(i, next));
+    i = next;
+  }
+}
+
+/** Pieces in ascending order with little between them. */
+async function* readNear(source: ObjectHandle, pieces: readonly Piece[]): AsyncGenerator<Buffer, void> {
+  let at = pieces[0]!.start;
+  let current = 0;
+  for await (const chunk of source.read({ start: at, end: pieces.at(-1)!.end - 1 }) as AsyncIterable<Buffer>) {
+    const end = at + chunk.length;
+    for (; current < pieces.length && pieces[current]!.start < end; current++) {
+      const piece = pieces[current]!;
+      yield chunk.subarray(Math.max(0, piece.start - at), Math.min(chunk.length, piece.end - at));
+      if (piece.end > end) break;
+    }
+    at = end;
+  }
+}

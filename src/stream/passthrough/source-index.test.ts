@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createSampleLog, writeMovie, type Chunk, type FragmentSample } from "../../protocol/mp4/index.ts";
+import { testModel } from "../videos/videos.testing.ts";
+import { readSourceIndex } from "./source-index.ts";
+
+/** ISO 14496-15: avc1 of 64x64, high profile. */
+const ENTRY = Buffer.alloc(101);
+ENTRY.writeUInt32BE(ENTRY.length, 0);
+ENTRY.write("avc1", 4, "latin1");
+ENTRY.writeUInt16BE(64, 32);
+ENTRY.writeUInt16BE(64, 34);
+ENTRY.writeUInt32BE(15, 86);
+ENTRY.write("avcC", 90, "latin1");
+ENTRY.set([1, 100, 0, 31, 255, 225, 0], 94);
+
+const RATE = 25;
+
+/** A file of these pictures, 25 a second, all in one chunk; or all in one place. */
+function fileOf(samples: readonly FragmentSample[], { description = ENTRY, overlaid = false } = {}): Buffer {
+  const log = createSampleLog();
+  const list = <T>(Make: { from(values: number[]): T }, pick: (sample: FragmentSample) => number) => Make.from(samples.map(pick));
+  log.add({
+    time: 0, count: samples.length, dataStart: 0, dataSize: 0,
+    durations: list(Uint32Array, ({ duration }) => duration), sizes: list(Uint32Array, ({ size }) => size), shifts: list(Int32Array, ({ shift }) => shift), syncs: list(Uint8Array, ({ sync }) => Number(sync)),
+  });
+  const octets = overlaid ? samples[0]!.size : samples.reduce((sum, { size }) => sum + size, 0);
+  const chunks: Chunk[] = overlaid ? samples.map(() => ({ offset: 0, count: 1 })) : [{ offset: 0, count: samples.length }];
+  const head = writeMovie([{ header: { id: 1, handler: "vide", timescale: RATE, width: 64, height: 64, description }, samples: log, chunks }], octets, "isom");
+  return Buffer.concat([...head, Buffer.alloc(octets)]);
+}
+
+const picture = (i: number, more: Partial<FragmentSample> = {}): FragmentSample => ({ duration: 1, size: 10, shift: 0, sync: i % 50 === 0, ...more });
+const pictures = (count: number, of: (i: number) => FragmentSample = picture) => Array.from({ length: count }, (_, i) => of(i));
+const index = (file: Buffer, size = file.length) => readSourceIndex(async (start, length) => file.subarray(start, start + length), size, testModel());
+
+async function starts(samples: FragmentSample[]): Promise<number[]> {
+  const found = await index(fileOf(samples));
+  assert.ok(typeof found !== "string", String(found));
+  return found.video.segments.map(({ start }) => start / RATE);
+}
+
+test("a segment begins with the first key frame after some seconds", async () => {
+  assert.deepEqual(await starts(pictures(500)), [0, 4, 8, 12, 16]);
+});
+
+test("not with a key frame that pictures follow which are shown before it", async () => {
+  // At 4 s the group is open: its key frame is decoded two pictures too early.
+  const open = (i: number) => picture(i, i === 100 ? { shift: 2 } : i === 101 || i === 102 ? { shift: -1 } : {});
+  assert.deepEqual(await starts(pictures(500, open)), [0, 6, 10, 14, 18]);
+});
+
+test("a source whose groups are all open, or too long, is not offered", async () => {
+  const open = (i: number) => picture(i, i > 0 && i % 50 === 0 ? { shift: 2 } : i > 2 && i % 50 <= 2 ? { shift: -1 } : {});
+  assert.match(String(await index(fileOf(pictures(600, open)))), /too far apart/);
+  assert.match(String(await index(fileOf(pictures(600, (i) => picture(i, { sync: i === 0 }))))), /too far apart \(24 s\)/);
+});
+
+test("what does not lie in the file, or would be more than the file, is not offered", async () => {
+  const file = fileOf(pictures(100));
+  assert.match(String(await index(file.subarray(0, -1))), /size of|beyond the end/);
+  const lie = Buffer.from(file);
+  lie.writeUInt32BE(900, lie.indexOf("stsz") + 8);
+  assert.match(String(await index(lie)), /beyond the end/);
+  // A small file that would be sent as a large one: every picture is the same octets.
+  assert.match(String(await index(fileOf(pictures(1000, (i) => picture(i, { size: 50_000 })), { overlaid: true }))), /beyond the end/);
+});
+
+test("nothing is offered that is no H.264 with its parameters in the index, or that begins in the middle of a group", async () => {
+  const other = Buffer.from(ENTRY);
+  other.write("avc3", 4, "latin1");
+  assert.match(String(await index(fileOf(pictures(100), { description: other }))), /not H\.264/);
+  const high10 = Buffer.from(ENTRY);
+  high10[95] = 110;
+  assert.match(String(await index(fileOf(pictures(100), { description: high10 }))), /avc1\.6e001f/);
+  assert.match(String(await index(fileOf(pictures(100, (i) => picture(i, { sync: i === 10 }))))), /key frame/);
+});

@@ -1,0 +1,63 @@
+import { locateMovie, Mp4Error, placementOf, readMovie, walkSamples, type Movie, type ReadAt, type Track } from "../../protocol/mp4/index.ts";
+import type { MediaModel } from "../model.ts";
+import { cutAudio, type CutAudio } from "./cut-audio.ts";
+import { cutVideo, type CutVideo } from "./cut-video.ts";
+
+export interface SourceIndex {
+  video: CutVideo;
+  audio: CutAudio | undefined;
+  /** Octets of memory, about. */
+  weight: number;
+}
+
+/** Reads the index of a source and cuts it. A text says why it is not offered. */
+export async function readSourceIndex(read: ReadAt, size: number, { video, audio }: MediaModel): Promise<SourceIndex | string> {
+  try {
+    const { movie: bytes, fragmented } = await locateMovie(read, size);
+    const movie = readMovie(bytes);
+    if (fragmented || movie.extends) return "it is written in fragments";
+    const pictures = trackOf(movie, video?.stream, "vide");
+    if (pictures === undefined) return "its pictures are not where they were";
+    const sound = trackOf(movie, audio?.stream, "soun");
+    const origin = Math.min(...[pictures, sound].filter((track) => track !== undefined).map((track) => startOf(track, movie)));
+    const cut = cutVideo(pictures, movie, origin, size);
+    if (typeof cut === "string") return cut;
+    const cutSound = sound !== undefined && audio?.passthrough === true ? cutSafely(sound, movie, origin, size) : undefined;
+    return { video: cut, audio: cutSound, weight: weightOf(cut) + (cutSound === undefined ? 0 : weightOf(cutSound)) };
+  } catch (err) {
+    if (err instanceof Mp4Error) return err.message;
+    throw err;
+  }
+}
+
+/** ffmpeg numbers its streams as the file has its tracks. */
+function trackOf({ tracks }: Movie, stream: number | undefined, handler: string): Track | undefined {
+  const track = stream === undefined ? undefined : tracks[stream];
+  return track?.handler === handler ? track : undefined;
+}
+
+/** When the first sample that is shown begins, in seconds of the movie. The timeline of a video begins with the first of its tracks. */
+function startOf(track: Track, movie: Movie): number {
+  const placement = placementOf(track, movie);
+  const first = walkSamples(track.samples());
+  return placement === undefined || first === undefined ? 0 : Math.max(0, first.time + first.shift - placement.offset) / track.timescale;
+}
+
+/** Sound that cannot be cut is encoded, and the pictures are offered all the same. */
+function cutSafely(sound: Track, movie: Movie, origin: number, size: number): CutAudio | undefined {
+  try {
+    const cut = cutAudio(sound, movie, origin, size);
+    return typeof cut === "string" ? undefined : cut;
+  } catch (err) {
+    if (err instanceof Mp4Error) return undefined;
+    throw err;
+  }
+}
+
+const MARK_OCTETS = 300;
+
+function weightOf({ tables, segments }: CutVideo | CutAudio): number {
+  const { sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;
+  const lists = [typeof sizes === "number" ? undefined : sizes, durations, shifts, chunks, chunkRuns, syncs];
+  return lists.reduce((sum, list) => sum + (list?.byteLength ?? 0), segments.length * MARK_OCTETS);
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ObjectHandle } from "../../store/index.ts";
+import { createHotSegments } from "./hot-segments.ts";
+
+/** A segment that counts how often it was read. */
+function segment(size: number, fill = 1): ObjectHandle & { reads: number } {
+  const object = {
+    size, reads: 0, version: `v${fill}`, read: () => assert.fail("is not streamed"),
+    async bytes() {
+      object.reads++;
+      return Buffer.alloc(size, fill);
+    },
+  };
+  return object;
+}
+
+test("a segment is kept from the second time on, and read once however many ask for it at the same time", async () => {
+  const hot = createHotSegments({ bytes: 8000 });
+  const object = segment(1000);
+  assert.equal(await hot.offer("a", object), undefined);
+  assert.equal(object.reads, 0);
+  const all = await Promise.all(Array.from({ length: 20 }, () => hot.offer("a", object)));
+  assert.equal(object.reads, 1);
+  assert.ok(all.every((one) => one?.memory.length === 1000 && one.version === "v1"));
+  assert.equal(hot.get("a")?.memory[0], 1);
+  assert.equal(hot.get("b"), undefined);
+});
+
+test("what rested longest makes room, and what is an eighth of everything is not kept", async () => {
+  const hot = createHotSegments({ bytes: 3000 });
+  const twice = async (key: string, size: number) => {
+    await hot.offer(key, segment(size));
+    return hot.offer(key, segment(size));
+  };
+  assert.equal(await twice("large", 376), undefined);
+  const names = Array.from({ length: 9 }, (_, n) => `s${n}`);
+  for (const name of names.slice(0, 8)) await twice(name, 375);
+  assert.ok(names.slice(0, 8).every((name) => hot.get(name) !== undefined));
+  hot.get("s0");
+  await twice("s8", 375);
+  assert.deepEqual(names.filter((name) => hot.get(name) === undefined), ["s1"]);
+});
+
+test("what was loaded twice counts once", async () => {
+  const hot = createHotSegments({ bytes: 8000 });
+  for (let n = 0; n < 20; n++) await hot.offer("a", segment(1000));
+  for (let n = 0; n < 2; n++) for (const key of ["b", "c", "d", "e", "f", "g", "h"]) await hot.offer(key, segment(1000));
+  assert.ok(["a", "b", "c", "d", "e", "f", "g", "h"].every((key) => hot.get(key) !== undefined));
+});
+
+test("what could not be read is not kept, and the next one tries again", async () => {
+  const hot = createHotSegments({ bytes: 8000 });
+  await hot.offer("a", segment(10));
+  await assert.rejects(hot.offer("a", { ...segment(10), bytes: () => Promise.reject(new Error("disk")) }), /disk/);
+  assert.equal((await hot.offer("a", segment(10)))?.size, 10);
+});
+
+test("with no memory nothing is kept", async () => {
+  const hot = createHotSegments({ bytes: 0 });
+  for (let n = 0; n < 3; n++) assert.equal(await hot.offer("a", segment(10)), undefined);
+});

@@ -1,0 +1,93 @@
+import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import type { Sendable } from "../delivery/send-bytes.ts";
+import { type Segments, segmentKey } from "../encode/port.ts";
+import { streamErrors } from "../errors.ts";
+import { SOURCE_RENDITION } from "../model.ts";
+import { notPlayableYet } from "../videos/not-ready.ts";
+import { dashPresentation } from "./dash.ts";
+import { createHotSegments } from "./hot-segments.ts";
+import { hlsMedia, hlsMultivariant, hlsText } from "./hls.ts";
+import { type PlaybackTracks, SOURCE_AUDIO } from "./port.ts";
+import { type Playable, playableOf } from "./tracks.ts";
+
+export interface PlaybackOptions extends PlaybackTracks {
+  segments: Pick<Segments, "get">;
+  /** Octets of segments that are kept in memory; 0: none. Default 64 MiB. */
+  hotBytes?: number;
+}
+
+/** Seconds that a manifest is good for: captions and audio may be added at any time, and more is ready soon while a video is encoded. */
+const CACHE_READY = 60;
+const CACHE_GROWING = 2;
+
+const HLS = "application/vnd.apple.mpegurl";
+const DASH = "application/dash+xml";
+
+/** Manifests, segments and captions. A manifest names every segment as soon as the model of the video is there, whether it has been encoded or not. */
+export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...tracks }: PlaybackOptions): DeliveryRoute[] {
+  const { captions, source } = tracks;
+  const hot = createHotSegments({ bytes: hotBytes });
+
+  async function manifest(viewing: Viewing, type: string, write: (playable: Playable) => string | undefined) {
+    const { video } = viewing;
+    if (video.model === null) throw notPlayableYet(video);
+    const playable = await playableOf(video, video.model, tracks);
+    const text = write(playable);
+    if (text === undefined) throw streamErrors.segmentNotFound({ segment: "list", rendition: viewing.params["rendition"] });
+    viewing.sendText(text, { type, cache: playable.complete ? CACHE_READY : CACHE_GROWING });
+  }
+
+  async function segment(viewing: Viewing) {
+    const { video, params } = viewing;
+    const { rendition = "", file = "" } = params;
+    if (video.model === null) throw notPlayableYet(video);
+    const number = numberOf(file);
+    const found = number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
+    if (found === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
+    await viewing.sendObject(found, { type: rendition.startsWith("audio") || rendition === SOURCE_AUDIO ? "audio/mp4" : "video/mp4", cache: "immutable" });
+  }
+
+  async function bytesOf(viewing: Viewing, rendition: string, number: number | "init"): Promise<Sendable | undefined> {
+    const { video } = viewing;
+    if (rendition === SOURCE_RENDITION) return source?.segment(video, "video", number);
+    if (rendition === SOURCE_AUDIO) return source?.segment(video, "audio", number);
+    const key = segmentKey(video.uid, rendition, number);
+    const kept = hot.get(key);
+    if (kept !== undefined) return kept;
+    // The viewing is handed on as it is: its signal is made only where somebody has to wait for an encoder.
+    const found = await segments.get(video, rendition, number, viewing);
+    return found && ((await hot.offer(key, found)) ?? found);
+  }
+
+  const bandwidthHint = ({ query }: Viewing) => ({ bandwidthHint: query.get("clientBandwidthHint") });
+
+  return [
+    { path: "segments/{rendition}/{file}", want: "play", handle: segment },
+    { path: "manifest/video.m3u8", want: "play", handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))) },
+    { path: "manifest/video.mpd", want: "play", handle: (viewing) => manifest(viewing, DASH, (playable) => dashPresentation(playable, bandwidthHint(viewing))) },
+    { path: "manifest/text-{rendition}.m3u8", want: "play", handle: (viewing) => manifest(viewing, HLS, (playable) => (hasText(playable, viewing.params["rendition"]!) ? hlsText(playable, viewing.params["rendition"]!) : undefined)) },
+    { path: "manifest/{rendition}.m3u8", want: "play", handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMedia(playable, viewing.params["rendition"]!)) },
+    {
+      path: "captions/{language}.vtt",
+      want: "play",
+      async handle(viewing) {
+        const language = viewing.params["language"]!;
+        const vtt = await captions?.vtt(viewing.video.uid, language);
+        if (vtt === undefined) throw streamErrors.captionNotFound({ language });
+        viewing.sendText(vtt, { type: "text/vtt; charset=utf-8", cache: CACHE_READY });
+      },
+    },
+  ];
+}
+
+const hasText = ({ text }: Playable, language: string) => text.some((one) => one.language === language);
+
+/** Names become keys of objects: nothing else than what a rendition can be called gets that far. */
+const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+/** Ten hours of segments of 50 ms have six digits. */
+function numberOf(file: string): number | "init" | undefined {
+  if (file === "init.mp4") return "init";
+  const [, digits] = /^(0|[1-9]\d{0,6})\.m4s$/.exec(file) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,45 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Assets } from "./assets.ts";
+
+const YEAR = 365 * 24 * 3600;
+/** Of scripts under a name that stays: pages of others load them, and a repair should reach them the same hour. */
+const HOUR = 3600;
+
+/** Scripts and style sheets below `/embed/`, to whoever asks. */
+export async function answerAsset(assets: Assets, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const hashedFolder = path.startsWith("assets/");
+  const found = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path) ? await assets.find(hashedFolder ? path.slice(7) : path) : undefined;
+  if (found === undefined) return refuse(response, 404, "There is no such file");
+  if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, "Only GET", { allow: "GET, HEAD" });
+  const { asset, exact } = found;
+  const etag = `"${asset.hashed}"`;
+  const headers: Record<string, string> = {
+    "content-type": asset.type,
+    "cache-control": cacheOf(hashedFolder, exact),
+    etag,
+    vary: "accept-encoding",
+    "access-control-allow-origin": "*",
+    "cross-origin-resource-policy": "cross-origin",
+    "x-content-type-options": "nosniff",
+  };
+  if (request.headers["if-none-match"] === etag) {
+    response.writeHead(304, headers).end();
+    return;
+  }
+  const encoding = encodingFor(request.headers["accept-encoding"]);
+  const body = encoding === undefined ? asset.body : await asset.encoded(encoding);
+  response.writeHead(200, { ...headers, ...(encoding && { "content-encoding": encoding }), "content-length": body.length });
+  response.end(request.method === "HEAD" ? undefined : body);
+}
+
+/** A page of the version before asks for a hash that is gone: it gets what there is, but nobody keeps it under that name. */
+const cacheOf = (hashedFolder: boolean, exact: boolean) => (exact ? `public, max-age=${YEAR}, immutable` : hashedFolder ? "no-store" : `public, max-age=${HOUR}`);
+
+function encodingFor(accepted: string | string[] | undefined): "br" | "gzip" | undefined {
+  const names = String(accepted ?? "").split(",").filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one)).map((one) => one.split(";", 1)[0]?.trim());
+  return names.includes("br") ? "br" : names.includes("gzip") ? "gzip" : undefined;
+}
+
+function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff", ...headers }).end(`${text}\n`);
+}

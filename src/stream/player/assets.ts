@@ -1,0 +1,81 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import type { Log } from "../../kernel/index.ts";
+import { bundleWeb } from "./bundle.ts";
+
+/** A script or a style sheet for browsers. */
+export interface Asset {
+  /** Such as `player.js`. */
+  name: string;
+  /** The name with a hash of the content: `player-1a2b3c4d5e6f.js`. */
+  hashed: string;
+  type: string;
+  body: Buffer;
+  /** The body as browsers like it best; each is made once. */
+  encoded(encoding: "br" | "gzip"): Promise<Buffer>;
+}
+
+export interface Assets {
+  /** By plain name. Throws when it cannot be had: a fault of the installation. */
+  get(name: string): Promise<Asset>;
+  /** By plain or hashed name. */
+  find(name: string): Promise<{ asset: Asset; exact: boolean } | undefined>;
+}
+
+const TYPES: Record<string, string> = { js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", txt: "text/plain; charset=utf-8" };
+const HASHED = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
+
+/** What `npm run build` made, in the published package; in a checkout the sources are bundled when they are first asked for. */
+const BUILT = join(import.meta.dirname, "../../web");
+const SOURCES = join(import.meta.dirname, "../../../web");
+
+export function createAssets({ log, load = loadFiles }: { log: Log; load?: () => Promise<Map<string, Buffer>> }): Assets {
+  let loading: Promise<Map<string, Asset>> | undefined;
+
+  const all = () => {
+    loading ??= load().then((files) => new Map([...files].map(([name, body]) => [name, assetOf(name, body)]))).catch((err: unknown) => {
+      // A source that does not compile is mended while the program runs.
+      loading = undefined;
+      log.error({ err }, "the player's scripts could not be made");
+      throw err;
+    });
+    return loading;
+  };
+
+  return {
+    async get(name) {
+      const asset = (await all()).get(name);
+      if (asset === undefined) throw new Error(`there is no ${name} among the player's files`);
+      return asset;
+    },
+    async find(name) {
+      const hashed = HASHED.exec(name);
+      const asset = (await all()).get(hashed === null ? name : `${hashed[1]}.${hashed[3]}`);
+      return asset === undefined ? undefined : { asset, exact: asset.hashed === name };
+    },
+  };
+}
+
+async function loadFiles(): Promise<Map<string, Buffer>> {
+  if (!existsSync(BUILT)) return bundleWeb(SOURCES);
+  const names = await readdir(BUILT);
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(BUILT, name))] as const)));
+}
+
+function assetOf(name: string, body: Buffer): Asset {
+  const dot = name.lastIndexOf(".");
+  const hash = createHash("sha256").update(body).digest("hex").slice(0, 12);
+  const made: Partial<Record<"br" | "gzip", Promise<Buffer>>> = {};
+  return {
+    name, body, hashed: `${name.slice(0, dot)}-${hash}${name.slice(dot)}`, type: TYPES[name.slice(dot + 1)] ?? "application/octet-stream",
+    encoded: (encoding) => (made[encoding] ??= encoding === "br" ? brotli(body) : zip(body, { level: 9 })),
+  };
+}
+
+const zip = promisify(gzip);
+/** 9 of 11: the last two cost ten times as long for a hundredth of the size. */
+const brotli = (body: Buffer) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length } });

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { openBrowser, openPage, openSite, withoutChromium } from "../../../test/support/browser.ts";
+import { needsFfmpeg } from "../../../test/support/media.ts";
+import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
+
+const UID = "0123456789abcdef0123456789abcdef";
+const OTHER = "fedcba9876543210fedcba9876543210";
+const skip = withoutChromium() || needsFfmpeg.skip;
+
+describe("a page with the player in a frame", { skip }, () => {
+  let delivery: StaticDelivery;
+  let browser: Browser;
+  const ends: (() => Promise<void>)[] = [];
+
+  before(async () => {
+    delivery = await startStaticDelivery();
+    ends.push(delivery.close);
+    delivery.videos.set(UID, someVideo());
+    delivery.videos.set(OTHER, someVideo({ uid: OTHER, input: { width: 360, height: 640 } }));
+    browser = await openBrowser({ after: (end) => void ends.unshift(end) });
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+  // What is left open goes on playing, at the expense of those that come after.
+  afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
+
+  /** A site of its own with the frame and the SDK. `late`: the SDK meets a player that is there already. */
+  async function open(query: string, { late = false } = {}): Promise<{ page: Page; problems: string[]; requests: string[] }> {
+    const use = `window.heard = []; window.player = Stream(document.querySelector("iframe"));
+      const { dispatchEvent } = player; player.dispatchEvent = function (event) { heard.push(event.type); return dispatchEvent.call(this, event); };`;
+    const frame = `<iframe src="${delivery.origin}/${UID}/iframe?${query}" width="640" height="360" allow="autoplay"></iframe>`;
+    const sdk = `<script src="${delivery.origin}/embed/sdk.latest.js"></script>`;
+    const body = `<!doctype html><link rel="icon" href="data:,">${frame}${sdk}<script>${late ? `onload = () => { ${use} }` : use}</script>`;
+    const site = await openSite({ after: (end) => void ends.unshift(end) }, { "/": { type: "text/html", body } });
+    const opened = await openPage(browser);
+    const requests: string[] = [];
+    opened.page.on("request", (request) => requests.push(request.url()));
+    await opened.page.goto(site);
+    return { ...opened, requests };
+  }
+
+  const read = (page: Page, ...properties: string[]) => page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
+  const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
+
+  test("it plays, pauses and seeks, and every event finds its property changed", async () => {
+    const { page, problems } = await open("muted=true");
+    await until(page, "player.videoWidth === 640");
+    assert.deepEqual(await read(page, "paused", "videoWidth", "videoHeight", "duration", "muted", "ended", "controls"), [true, 640, 360, 12, true, false, true]);
+    await page.evaluate(`window.seen = [];
+      player.addEventListener("seeked", () => seen.push(player.currentTime));
+      player.addEventListener("pause", () => seen.push(player.paused));`);
+    await page.evaluate("player.play()");
+    assert.deepEqual(await read(page, "paused"), [false]);
+    await until(page, "player.currentTime > 0.3");
+    await page.evaluate("player.currentTime = 9");
+    await heard(page, "seeked");
+    await page.evaluate("player.pause()");
+    await heard(page, "pause");
+    const [at, paused] = (await page.evaluate("seen")) as [number, boolean];
+    assert.ok(at >= 9 && at < 9.5, `${at}`);
+    assert.equal(paused, true);
+    const { buffered, played } = (await page.evaluate(`
+      const copy = (ranges) => Array.from({ length: ranges.length }, (_, index) => [ranges.start(index), ranges.end(index)]);
+      ({ buffered: copy(player.buffered), played: copy(player.played) })`)) as Record<"buffered" | "played", [number, number][]>;
+    assert.ok(buffered.some(([start, end]) => start <= 9 && end > 11), JSON.stringify(buffered));
+    assert.equal(played.length, 2);
+    assert.deepEqual(problems, []);
+  });
+
+  test("it plays to the end, and from the start again in a loop", async () => {
+    const { page } = await open("muted=true&startTime=0m10.5s&autoplay");
+    await heard(page, "ended");
+    assert.deepEqual(await read(page, "ended", "paused"), [true, true]);
+    await page.evaluate("player.loop = true; player.currentTime = 11.5; player.play()");
+    await until(page, "player.currentTime < 5 && !player.paused");
+  });
+
+  test("properties of the page reach the player, wherever it has come to", async () => {
+    const { page } = await open("");
+    await page.evaluate(`Object.assign(player, { volume: 0.3, playbackRate: 1.5, primaryColor: "rebeccapurple", letterboxColor: "transparent", controls: false, muted: true }); 0`);
+    await heard(page, "ratechange");
+    const frame = page.frames()[1]!;
+    await until(frame, 'document.querySelector("video").playbackRate === 1.5 && document.querySelector("video").muted');
+    assert.deepEqual(await frame.evaluate('[document.documentElement.style.getPropertyValue("--accent"), document.querySelector("video").volume, getComputedStyle(document.body).backgroundColor]'), ["rebeccapurple", 0.3, "rgba(0, 0, 0, 0)"]);
+    assert.equal(await frame.locator("media-control-bar").first().isVisible(), false);
+    // Nonsense is no property, and no fault.
+    await page.evaluate(`Object.assign(player, { volume: "loud", currentTime: Number.NaN, primaryColor: "url(x)", src: "javascript:alert(1)" }); 0`);
+    await page.evaluate(`Object.assign(player, { controls: true }); 0`);
+    await frame.locator("media-control-bar").first().waitFor({ state: "visible" });
+    assert.equal(await frame.evaluate('document.querySelector("video").volume'), 0.3);
+  });
+
+  test("another video comes into the same frame", async () => {
+    const { page } = await open("muted=true");
+    await until(page, "player.videoWidth === 640");
+    await page.evaluate(`player.src = ${JSON.stringify(OTHER)}`);
+    await until(page, "player.videoWidth === 360");
+    assert.equal(new URL(page.frames()[1]!.url()).pathname, `/${UID}/iframe`);
+    await page.evaluate("player.play()");
+    assert.ok(delivery.requests.some(({ request }) => request.url === `/${OTHER}/manifest/video.m3u8`));
+  });
+
+  test("a page whose script comes late is told everything, and nothing is loaded that nobody wants", async () => {
+    const { page, requests } = await open("", { late: true });
+    await until(page, "window.player && player.videoWidth === 640");
+    assert.deepEqual(await read(page, "src", "preload"), [UID, "none"]);
+    assert.equal(requests.some((url) => url.includes("/manifest/")), false);
+    await page.evaluate('player.preload = "metadata"');
+    await heard(page, "loadedmetadata");
+    assert.equal(await page.evaluate('Stream(document.querySelector("iframe")) === player'), true);
+  });
+
+  test("frames of a third party are not listened to, and hear nothing", async () => {
+    const { page } = await open("muted=true");
+    await until(page, "player.videoWidth === 640");
+    const stranger = await openSite({ after: (end) => void ends.unshift(end) }, {
+      "/": { type: "text/html", body: "<script>window.got = []; onmessage = (event) => got.push(event.data); for (const frame of [parent.frames[0]]) { frame.postMessage({ __privateUnstableMessageType: 'setProperty', property: 'volume', value: 0.1 }, '*'); frame.postMessage({ __privateUnstableMessageType: 'playCommand' }, '*'); } parent.postMessage({ __privateUnstableMessageType: 'propertyChange', property: 'duration', value: 1 }, '*');</script>" },
+    });
+    await page.evaluate(`new Promise((resolve) => {
+      const frame = document.createElement("iframe");
+      frame.addEventListener("load", () => resolve());
+      frame.src = ${JSON.stringify(stranger)};
+      document.body.append(frame);
+    })`);
+    // A round trip later everything that was sent before has arrived.
+    await page.evaluate("player.playbackRate = 2");
+    await heard(page, "ratechange");
+    assert.deepEqual(await read(page, "volume", "paused", "duration"), [1, true, 12]);
+    assert.deepEqual(await page.frames().find((frame) => frame.url().startsWith(stranger))!.evaluate("got"), []);
+  });
+
+  test("a parentOrigin that is another page's locks this one out", async () => {
+    const { page } = await open(`muted=true&parentOrigin=${encodeURIComponent("https://somewhere.example")}`);
+    const frame = page.frames()[1]!;
+    await frame.waitForSelector("media-controller");
+    await page.evaluate(`document.querySelector("iframe").contentWindow.postMessage({ __privateUnstableMessageType: "setProperty", property: "volume", value: 0.1 }, "*")`);
+    // Messages of one page come in their order: this one is seen by a listener of the test.
+    await frame.evaluate(`new Promise((resolve) => {
+      addEventListener("message", () => resolve(), { once: true });
+      postMessage("after", "*");
+    })`);
+    assert.equal(await frame.evaluate('document.querySelector("video").volume'), 1);
+    assert.deepEqual(await page.evaluate("heard"), []);
+  });
+
+  test("frames that name the hosted player show ours, however they came into the page", async () => {
+    const hosted = (name: string) => `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=none#${name}`;
+    const site = await openSite({ after: (end) => void ends.unshift(end) }, {
+      "/": {
+        type: "text/html",
+        body: `<!doctype html><link rel="icon" href="data:,"><script src="${delivery.origin}/embed/local.js"></script><iframe src="${hosted("written")}"></iframe><p></p><script>
+          document.querySelector("p").innerHTML = '<b><iframe src="${hosted("inside")}"></iframe></b>';
+          const set = document.createElement("iframe"); set.src = "${hosted("set")}"; document.body.append(set);
+          const given = document.createElement("iframe"); given.setAttribute("SRC", "${hosted("given")}"); document.body.append(given);
+          const other = document.createElement("iframe"); other.src = "about:blank#other"; document.body.append(other);
+          window.Stream = "the hosted one";
+        </script>`,
+      },
+    });
+    const { page } = await openPage(browser);
+    await page.route("https://**", (route) => route.abort());
+    await page.goto(site);
+    await until(page, `[...document.querySelectorAll("iframe")].filter(({ src }) => src.startsWith("${delivery.origin}/${UID}/iframe?preload=none#")).length === 4`);
+    assert.deepEqual(await page.evaluate('[...document.querySelectorAll("iframe")].map(({ src }) => src.split("#")[1]).sort()'), ["given", "inside", "other", "set", "written"]);
+    await page.evaluate('window.player = Stream(document.querySelector("iframe"))');
+    await until(page, "player.videoWidth === 640");
+  });
+});

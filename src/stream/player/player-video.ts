@@ -1,0 +1,65 @@
+import { looksLikeToken, readToken } from "../../protocol/playback-token/index.ts";
+import type { Video } from "../videos/video.ts";
+import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
+
+/** Longest side of a poster, in pixels. */
+const POSTER = 1280;
+
+/** Whether somebody publishes to an input at the moment, in whatever process. */
+export type IsPublished = (input: string) => Promise<boolean>;
+
+/** Whether broadcasts of an input become videos. */
+export type IsRecorded = (input: string) => Promise<boolean>;
+
+export interface Broadcasts {
+  /** Absent: no broadcast is said to be interrupted. */
+  isPublished?: IsPublished | undefined;
+  /** Absent: all are. */
+  isRecorded?: IsRecorded | undefined;
+}
+
+/** What the player is told of a video. */
+export function createPlayerVideos({ isPublished = async () => true, isRecorded = async () => true }: Broadcasts = {}) {
+  return async (video: Video, id: string): Promise<PlayerVideo> => {
+    const { liveInput: input, uid, state } = video;
+    if (input === undefined) return playerVideo(video, id);
+    if (state === "live-inprogress") return playerVideo(video, id, { interrupted: !(await isPublished(input)) });
+    // Under the address of an input: what it shows now is in no video.
+    const now = subjectOf(id) === input || uid === input;
+    return playerVideo(video, id, { unrecorded: now && !(await isRecorded(input)) && (await isPublished(input)) });
+  };
+}
+
+/** `interrupted`: the video is a broadcast that runs, and nobody publishes it at the moment. `unrecorded`: something is broadcast, and this is not the video of it. */
+export function playerVideo(given: Video, id: string, { interrupted = false, unrecorded = false } = {}): PlayerVideo {
+  const video: Video = unrecorded ? { ...given, uid: given.liveInput!, state: "live-inprogress", readyToStream: true, duration: -1 } : given;
+  const { model } = video;
+  const width = model?.video?.width ?? video.input.width;
+  const height = model?.video?.height ?? video.input.height;
+  return {
+    id, uid: video.uid, state: video.state, readyToStream: video.readyToStream, pctComplete: video.pctComplete,
+    error: video.errorReason === undefined ? null : { code: video.errorReason.code, text: video.errorReason.text },
+    duration: video.duration, width, height,
+    picture: model === null || model.video !== undefined,
+    poster: !video.readyToStream || unrecorded ? null : width > 0 && height > 0 ? posterOf(width, height) : video.liveInput === undefined ? null : "thumbnails/thumbnail.jpg",
+    details: video.publicDetails,
+    live: video.liveInput === undefined ? null : { state: broadcastState(video, interrupted), follows: subjectOf(id) !== video.uid || video.uid === video.liveInput, unrecorded },
+  };
+}
+
+function broadcastState({ uid, liveInput, state }: Video, interrupted: boolean): PlayerBroadcast["state"] {
+  if (uid === liveInput && state !== "live-inprogress") return "waiting";
+  return state !== "live-inprogress" ? "over" : interrupted ? "interrupted" : "running";
+}
+
+/** Whose uid the address has: a token has been checked before. */
+function subjectOf(id: string): string | undefined {
+  if (!looksLikeToken(id)) return id;
+  const reading = readToken(id);
+  return reading.ok ? reading.token.claims.sub : undefined;
+}
+
+function posterOf(width: number, height: number): string {
+  const factor = Math.min(1, POSTER / Math.max(width, height));
+  return `thumbnails/thumbnail.jpg?width=${Math.round(width * factor)}&height=${Math.round(height * factor)}`;
+}

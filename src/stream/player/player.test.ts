@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, afterEach, before, describe, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
+import { clip, needsFfmpeg } from "../../../test/support/media.ts";
+import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
+
+const UID = "0123456789abcdef0123456789abcdef";
+const skip = withoutChromium() || needsFfmpeg.skip;
+
+describe("the page with the player", { skip }, () => {
+  let delivery: StaticDelivery;
+  let browser: Browser;
+  const ends: (() => Promise<void>)[] = [];
+  let count = 0;
+
+  before(async () => {
+    delivery = await startStaticDelivery();
+    ends.push(delivery.close);
+    delivery.videos.set(UID, someVideo());
+    browser = await openBrowser({ after: (end) => void ends.unshift(end) });
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+  // What is left open goes on playing, at the expense of those that come after.
+  afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
+
+  /** A video of its own for a test that changes it. */
+  const another = (change: Parameters<typeof someVideo>[0]) => {
+    const video = someVideo({ ...change, uid: String(++count).padStart(32, "0") });
+    delivery.videos.set(video.uid, video);
+    return video;
+  };
+  const open = (query: string, uid = UID, page = "iframe") => openPage(browser, `${delivery.origin}/${uid}/${page}?${query}`);
+  const media = (page: Page, expression: string) => page.evaluate(`document.querySelector("video").${expression}`);
+  const menu = async (page: Page, entry: string, choice: string) => {
+    await page.locator("media-settings-menu-button").click();
+    await page.locator("media-settings-menu-item", { hasText: entry }).first().click();
+    await page.locator("media-chrome-menu-item", { hasText: choice }).first().click();
+  };
+
+  test("nothing is loaded before somebody wants to see it but the poster, and one press plays", async () => {
+    const { page, problems } = await open("");
+    await page.locator("img.poster").waitFor();
+    assert.equal(await media(page, "readyState"), 0);
+    assert.equal(await page.locator("media-time-display").getAttribute("mediaduration"), "12");
+    await page.locator(".big-play").click();
+    await until(page, 'document.querySelector("video").currentTime > 0.2');
+    assert.equal(await page.locator(".big-play").isVisible(), false);
+    assert.deepEqual(problems, []);
+  });
+
+  test("quality, speed, sound and captions are chosen from the menu", async () => {
+    const { page, problems } = await open("muted=true&preload=metadata");
+    await until(page, 'document.querySelector("video").readyState > 0');
+    await menu(page, "Quality", "360p");
+    await page.keyboard.press("Escape");
+    await menu(page, "Speed", "1.5x");
+    assert.equal(await media(page, "playbackRate"), 1.5);
+    await page.keyboard.press("Escape");
+    await menu(page, "Audio", "Commentary");
+    await until(page, '[...document.querySelector("video").audioTracks].find(({ enabled }) => enabled).label === "Commentary"');
+    await page.keyboard.press("Escape");
+    await menu(page, "Captions", "Deutsch");
+    await until(page, '[...document.querySelector("video").textTracks].some((track) => track.language === "de" && track.mode === "showing" && track.cues?.length === 1)');
+    await media(page, "play()");
+    await until(page, 'document.querySelector("video").videoHeight === 360');
+    assert.equal(await page.locator("media-captions-button").getAttribute("aria-checked"), "true");
+    assert.deepEqual(problems, []);
+  });
+
+  test("keys work without a click: play, seek by digits and arrows, mute, captions", async () => {
+    const { page } = await open("muted=true&preload=metadata&defaultTextTrack=en-GB");
+    await until(page, '[...document.querySelector("video").textTracks].some((track) => track.language === "en" && track.mode === "showing")');
+    await page.keyboard.press("k");
+    await until(page, '!document.querySelector("video").paused');
+    await page.keyboard.press("Space");
+    await until(page, 'document.querySelector("video").paused');
+    await page.keyboard.press("5");
+    await until(page, 'Math.abs(document.querySelector("video").currentTime - 6) < 0.1');
+    await page.keyboard.press("Home");
+    await until(page, 'document.querySelector("video").currentTime === 0');
+    await page.keyboard.press("m");
+    await until(page, '!document.querySelector("video").muted');
+    await page.keyboard.press("c");
+    await until(page, '![...document.querySelector("video").textTracks].some((track) => track.kind === "subtitles" && track.mode === "showing")');
+    // Through every button by Tab, and the menu opened and left by keys.
+    const reached = new Set<unknown>();
+    for (let presses = 0; presses < 12; presses++) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate("document.activeElement?.localName"));
+    }
+    for (const name of ["media-time-range", "media-play-button", "media-mute-button", "media-captions-button", "media-settings-menu-button", "media-fullscreen-button"]) assert.ok(reached.has(name), `${name} of ${[...reached].join(" ")}`);
+    await page.locator("media-settings-menu-button").focus();
+    await page.keyboard.press("Enter");
+    await until(page, 'document.activeElement.localName === "media-settings-menu-item"');
+    await page.keyboard.press("Escape");
+    await page.locator("media-settings-menu").waitFor({ state: "hidden" });
+  });
+
+  test("every control has a name for those who do not see it", async () => {
+    const { page } = await open("preload=metadata");
+    await until(page, 'document.querySelector("video").readyState > 0');
+    const nameless = await page.evaluate(`[...document.querySelectorAll("media-control-bar > *, .big-play, .volume > *, button, a")]
+      .filter((element) => element.checkVisibility() && element.matches("[role], button, a, media-time-range, media-volume-range") && !["presentation", "none"].includes(element.getAttribute("role")))
+      .filter((element) => !(element.getAttribute("aria-label") ?? element.shadowRoot?.querySelector("[aria-label]")?.getAttribute("aria-label") ?? element.textContent.trim()))
+      .map((element) => element.localName)`);
+    assert.deepEqual(nameless, []);
+    assert.equal(await page.evaluate("document.documentElement.lang"), "en");
+  });
+
+  test("pictures of the time range are shown where the pointer is", async () => {
+    const { page } = await open("muted=true&autoplay=true");
+    await until(page, 'document.querySelector("video").currentTime > 0');
+    await page.locator("media-time-range").hover();
+    await until(page, `document.querySelector("media-preview-thumbnail").getAttribute("mediapreviewimage")?.startsWith("${delivery.origin}/${UID}/thumbnails/storyboard-0.jpg")`);
+  });
+
+  test("a video that is being made says so, and plays by itself as soon as it can", async () => {
+    const video = another({ state: "queued", readyToStream: false, pctComplete: 0 });
+    const { page } = await open("muted=true&autoplay=true", video.uid);
+    await page.getByText("The video is waiting its turn").waitFor();
+    delivery.videos.set(video.uid, { ...video, state: "inprogress", pctComplete: 40 });
+    await page.getByText("The video is being prepared").waitFor();
+    assert.equal(await page.getByRole("progressbar").getAttribute("aria-valuenow"), "40");
+    assert.equal(await page.locator(".bar").first().isVisible(), false);
+    delivery.videos.set(video.uid, { ...video, state: "inprogress", pctComplete: 60, readyToStream: true });
+    await until(page, 'document.querySelector("video").currentTime > 0.2');
+    assert.equal(await page.locator(".notice").isVisible(), false);
+  });
+
+  test("a video that failed, is gone or may not be seen is told in plain words", async () => {
+    const failed = another({ state: "error", readyToStream: false, errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" } });
+    const { page } = await open("", failed.uid);
+    await page.getByText("The file is damaged.").waitFor();
+    const waiting = another({ state: "inprogress", readyToStream: false });
+    await page.goto(`${delivery.origin}/${waiting.uid}/iframe`);
+    await page.getByText("is being prepared").waitFor();
+    delivery.videos.delete(waiting.uid);
+    await page.getByText("This video is not here").waitFor();
+    delivery.overrides.set("manifest/video.m3u8", { status: 403 });
+    await page.goto(`${delivery.origin}/${UID}/iframe?preload=auto`);
+    await page.getByText("You cannot watch this video").waitFor();
+    delivery.overrides.delete("manifest/video.m3u8");
+    await page.getByText("Try again").click();
+    await until(page, 'document.querySelector("video").currentTime > 0.1');
+  });
+
+  test("nothing of the address becomes part of the page", async () => {
+    const nasty = encodeURIComponent(`"><img src=x onerror="document.title='broken in'">`);
+    const { page, problems } = await open(["poster", "primaryColor", "letterboxColor", "defaultTextTrack", "src", "ad-url", "startTime", "preload"].map((name) => `${name}=${nasty}`).join("&"));
+    await page.locator("media-controller").waitFor();
+    assert.equal(await page.locator("img[onerror]").count(), 0);
+    assert.equal(await page.title(), "Video");
+    assert.deepEqual(problems, []);
+    await page.goto(`${delivery.origin}/${UID}/iframe?poster=javascript:alert(1)&primaryColor=red;background:url(x)`);
+    await page.locator("media-controller").waitFor();
+    assert.equal(await page.evaluate('document.documentElement.style.getPropertyValue("--accent")'), "");
+  });
+
+  test("it fits a frame of 320 pixels, and without controls there are none", async () => {
+    const { page } = await open("preload=metadata");
+    await page.setViewportSize({ width: 320, height: 180 });
+    await until(page, 'document.querySelector("video").readyState > 0');
+    const outside = await page.evaluate(`[...document.querySelectorAll("media-control-bar, media-control-bar > *")].filter((element) => element.checkVisibility())
+      .filter((element) => { const { left, right, bottom } = element.getBoundingClientRect(); return left < -1 || right > 321 || bottom > 181; }).map((element) => element.localName)`);
+    assert.deepEqual(outside, []);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 320);
+    await page.goto(`${delivery.origin}/${UID}/iframe?controls=false&muted=true&autoplay=true`);
+    await until(page, 'document.querySelector("video").currentTime > 0.1');
+    for (const name of [".bar", ".big-play", ".top"]) assert.equal(await page.locator(name).first().isVisible(), false);
+    await page.mouse.click(160, 60);
+    await page.keyboard.press("k");
+    assert.equal(await media(page, "paused"), false);
+  });
+
+  describe("with an advertisement", () => {
+    const vast = (inner: string) => `<?xml version="1.0"?><VAST version="3.0"><Ad>${inner}</Ad></VAST>`;
+    const inline = (extra = "") => vast(`<InLine><Impression><![CDATA[/${UID}/seen/impression]]></Impression><Creatives><Creative><Linear ${extra}><Duration>00:00:02</Duration>
+      <TrackingEvents><Tracking event="start">/${UID}/seen/start</Tracking><Tracking event="complete">/${UID}/seen/complete</Tracking><Tracking event="skip">/${UID}/seen/skip</Tracking></TrackingEvents>
+      <VideoClicks><ClickThrough>https://shop.example/</ClickThrough></VideoClicks>
+      <MediaFiles><MediaFile type="application/javascript" apiFramework="VPAID"><![CDATA[/evil.js]]></MediaFile><MediaFile type="video/mp4" width="320" height="180">/${UID}/ad.mp4</MediaFile></MediaFiles></Linear></Creative></Creatives></InLine>`);
+    const document = (body: string) => delivery.overrides.set("vast.xml", { status: 200, type: "text/xml", body });
+
+    before(async () => {
+      delivery.overrides.set("ad.mp4", { status: 200, type: "video/mp4", body: await readFile(await clip({ seconds: 2 })) });
+      for (const event of ["impression", "start", "complete", "skip"]) delivery.overrides.set(`seen/${event}`, { status: 204 });
+    });
+
+    /** The frame in a page that hears its events. */
+    async function embed(name: string): Promise<Page> {
+      const { page } = await openPage(browser);
+      delivery.requests.length = 0;
+      await page.goto(`${delivery.origin}/embed/licenses.txt`);
+      await page.setContent(`<iframe src="${delivery.origin}/${UID}/iframe?muted=true&preload=metadata&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/${name}`)}" width="640" height="360" allow="autoplay"></iframe>`);
+      await page.addScriptTag({ url: `${delivery.origin}/embed/sdk.latest.js` });
+      await page.evaluate(`window.heard = []; window.player = Stream(document.querySelector("iframe"));
+        for (const name of ["stream-adstart", "stream-adend", "stream-adtimeout", "playing"]) player.addEventListener(name, () => heard.push(name));`);
+      await until(page, "player.videoWidth > 0");
+      return page;
+    }
+    const trackers = () => delivery.requests.map(({ path }) => path).filter((path) => path.startsWith("seen/")).map((path) => path.slice(5));
+
+    test("it is shown first, counted, and then the video plays", async () => {
+      document(inline());
+      const page = await embed("vast.xml");
+      const playing = page.evaluate("player.play()");
+      const frame = page.frames()[1]!;
+      await frame.getByText(/^Ad · \d s$/).waitFor();
+      assert.equal(await frame.getByText("Learn more").getAttribute("href"), "https://shop.example/");
+      assert.equal(await frame.locator(".bar").first().isVisible(), false);
+      await playing;
+      await until(page, 'heard.includes("playing")');
+      assert.deepEqual(await page.evaluate("heard"), ["stream-adstart", "stream-adend", "playing"]);
+      assert.deepEqual(trackers(), ["impression", "start", "complete"]);
+      // Once for each video.
+      await page.evaluate("player.pause(); player.play()");
+      await until(page, "player.currentTime > 0.3");
+      assert.equal((await page.evaluate("heard.filter((name) => name === 'stream-adstart').length")), 1);
+    });
+
+    test("it may be skipped when it says so, through a wrapper and a list of breaks", async () => {
+      document(inline('skipoffset="10%"'));
+      delivery.overrides.set("wrapper.xml", { status: 200, type: "text/xml", body: vast(`<Wrapper><VASTAdTagURI>vast.xml</VASTAdTagURI><Impression>/${UID}/seen/impression?wrapper</Impression></Wrapper>`) });
+      const list = `<vmap:VMAP xmlns:vmap="http://www.iab.net/videosuite/vmap" version="1.0"><vmap:AdBreak timeOffset="00:00:30"><vmap:AdSource><vmap:AdTagURI>nothing.xml</vmap:AdTagURI></vmap:AdSource></vmap:AdBreak><vmap:AdBreak timeOffset="start"><vmap:AdSource><vmap:AdTagURI>wrapper.xml</vmap:AdTagURI></vmap:AdSource></vmap:AdBreak></vmap:VMAP>`;
+      delivery.overrides.set("list.xml", { status: 200, type: "text/xml", body: list });
+      const { page } = await open(`muted=true&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/list.xml`)}`);
+      delivery.requests.length = 0;
+      await page.locator(".big-play").click();
+      await page.getByText("Skip ad").click();
+      await until(page, 'document.querySelector("video[slot=media]").currentTime > 0.1');
+      // A busy machine shows more of it before the click comes through, and trackers arrive as they like.
+      assert.deepEqual(trackers().filter((name) => !/quartile|midpoint/i.test(name)).toSorted(), ["impression", "impression", "skip", "start"]);
+    });
+
+    test("documents that are empty, broken, or lead nowhere are in nobody's way", async () => {
+      const bodies = { "empty.xml": "", "broken.xml": "<VAST", "none.xml": vast(""), "missing.xml": inline().replaceAll("ad.mp4", "gone.mp4"), "loop.xml": vast("<Wrapper><VASTAdTagURI>loop.xml</VASTAdTagURI></Wrapper>") };
+      for (const [name, body] of Object.entries(bodies)) delivery.overrides.set(name, { status: 200, type: "text/xml", body });
+      await Promise.all(Object.keys(bodies).map(async (name) => {
+        const page = await embed(name);
+        await page.evaluate("player.play()");
+        await until(page, 'heard.includes("playing")');
+        assert.deepEqual(await page.evaluate("heard"), ["playing"], name);
+        assert.equal(await page.frames()[1]!.locator(".ad").isVisible(), false);
+      }));
+    });
+  });
+});

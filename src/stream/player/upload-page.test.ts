@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
+import { silentLog, systemClock } from "../../kernel/index.ts";
+import { ACCOUNT, openUploadsWorld, type UploadsWorld, VIDEO_HEAD } from "../uploads/uploads.testing.ts";
+import { createPlayer } from "./player.ts";
+import { sharedAssets, until } from "./player.testing.ts";
+
+const MIB = 1024 * 1024;
+const FILE = { name: "Holiday.mp4", mimeType: "video/mp4", buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "reel")]) };
+
+describe("the upload page, on real uploads", { skip: withoutChromium() }, () => {
+  let world: UploadsWorld;
+  let browser: Browser;
+  let later = 0;
+  let limit = 100 * MIB;
+  const ends: (() => Promise<void>)[] = [];
+
+  before(async () => {
+    const folder = await mkdtemp(join(tmpdir(), "reelpost-upload-page-"));
+    const player = createPlayer({ access: { check: () => Promise.reject(new Error("not asked for")) }, assets: sharedAssets, address: () => "127.0.0.1", origin: () => "http://127.0.0.1", log: silentLog });
+    world = await openUploadsWorld({ folder, clock: { ...systemClock, now: () => systemClock.now() + later }, more: { page: (request, response, page) => player.uploadPage(request, response, { ...page, maxBytes: limit }) } });
+    ends.push(world.close, () => rm(folder, { recursive: true }));
+    browser = await openBrowser({ after: (end) => void ends.unshift(end) });
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+
+  async function open(url: string): Promise<{ page: Page; problems: string[]; offsets: number[] }> {
+    const opened = await openPage(browser);
+    const offsets: number[] = [];
+    // What delivery does beside the uploads.
+    await opened.page.route("**/embed/assets/*", async (route) => {
+      const { asset } = (await sharedAssets.find(new URL(route.request().url()).pathname.split("/").at(-1)!))!;
+      await route.fulfill({ body: asset.body, contentType: asset.type });
+    });
+    opened.page.on("request", (request) => {
+      if (request.method() === "PATCH") offsets.push(Number(request.headers()["upload-offset"]));
+    });
+    await opened.page.goto(url);
+    return { ...opened, offsets };
+  }
+
+  const direct = () => world.uploads.direct(ACCOUNT, { maxDurationSeconds: 600 });
+  /** Octets in a second; 0: as fast as it goes. */
+  async function throttle(page: Page, rate: number) {
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: rate === 0 ? -1 : rate });
+  }
+
+  test("a file goes, is paused, and after the page was closed goes on where it was", async () => {
+    const { video, uploadUrl } = await direct();
+    const { page } = await open(uploadUrl);
+    await throttle(page, 2 * MIB);
+    await page.setInputFiles("input", FILE);
+    await page.getByText("Pause").waitFor();
+    await until(page, 'Number(document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")) > 20');
+    await page.getByText("Pause").click();
+    await page.getByText("· paused").waitFor();
+    assert.match(await page.title(), /^\d+ % – Upload$/);
+    await page.close();
+
+    const again = await open(uploadUrl);
+    await again.page.setInputFiles("input", FILE);
+    await again.page.getByText("Your video has arrived").waitFor();
+    assert.ok(again.offsets[0]! > 0, String(again.offsets));
+    assert.deepEqual(await world.source(video.uid), FILE.buffer);
+    assert.equal((await world.videos.find(video.uid))!.meta["name"], FILE.name);
+    assert.equal(new URL((await again.page.getByText("Watch it").getAttribute("href"))!).pathname, `/${video.uid}/watch`);
+    await again.page.reload();
+    await again.page.getByText("Your video has arrived").waitFor();
+  });
+
+  test("a file is dropped anywhere on the page", async () => {
+    const { video, uploadUrl } = await direct();
+    const { page, problems } = await open(uploadUrl);
+    await page.evaluate(`{
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array(${JSON.stringify([...VIDEO_HEAD])}), "x".repeat(1000)], "dropped.mp4", { type: "video/mp4" }));
+      for (const type of ["dragenter", "dragover", "drop"]) document.body.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }));
+    }`);
+    await page.getByText("Your video has arrived").waitFor();
+    assert.equal((await world.source(video.uid))!.length, VIDEO_HEAD.length + 1000);
+    // Asking whether something had begun is answered with 404, which the console tells.
+    assert.deepEqual(problems.filter((problem) => !problem.includes("404")), []);
+  });
+
+  test("what cannot be taken is told before it is sent, and by the server's own words after", async () => {
+    limit = MIB;
+    const { uploadUrl } = await direct();
+    const { page, offsets } = await open(uploadUrl);
+    await page.setInputFiles("input", { ...FILE, buffer: Buffer.alloc(0) });
+    await page.getByText("This file is empty.").waitFor();
+    await page.setInputFiles("input", { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("not a video at all, just some words\n".repeat(200)) });
+    await page.getByText("This file is not a video.").waitFor();
+    await page.setInputFiles("input", { ...FILE, buffer: Buffer.alloc(2 * MIB, 1) });
+    await page.getByText("at most 1 MB may be uploaded here").waitFor();
+    later += 3_600_000;
+    await page.setInputFiles("input", { ...FILE, buffer: VIDEO_HEAD });
+    await page.getByText("The upload stopped").waitFor();
+    assert.match(await page.getByRole("alert").filter({ visible: true }).innerText(), /expired/);
+    assert.deepEqual(offsets, []);
+    await page.getByText("Choose another file").filter({ visible: true }).click();
+    await page.getByText("Drop a video here").waitFor();
+  });
+
+  test("a link that is over says so", async () => {
+    const { uploadUrl } = await direct();
+    later += 3_600_000;
+    const { page } = await open(uploadUrl);
+    await page.getByText("This upload link has expired").waitFor();
+    assert.equal(await page.locator("input").isVisible(), false);
+  });
+});

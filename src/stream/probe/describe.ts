@@ -1,0 +1,159 @@
+import type { MediaRun, MediaTools } from "../media/port.ts";
+import type { MediaRunError } from "../media/run-error.ts";
+import { isTheFile, malformed, nonVideo } from "./refused.ts";
+
+/** What the headers of a file say of it. Not to be believed where packets can be counted. */
+export interface FileDescription {
+  /** ffmpeg's first name of the demuxer. */
+  format: string;
+  /** Seconds: what the timestamps of the file begin with. ffmpeg's `-start_at_zero` takes it away. */
+  start: number;
+  /** Seconds, where it says so. */
+  duration: number | undefined;
+  streams: StreamDescription[];
+}
+
+export interface StreamDescription {
+  index: number;
+  kind: "video" | "audio" | "other";
+  codec: string | undefined;
+  profile: string | undefined;
+  codecTag: string;
+  /** Of the track, in mp4. */
+  id: number | undefined;
+  /** Seconds of one tick of its timestamps. */
+  tick: number;
+  isDefault: boolean;
+  /** A cover, not a moving picture. */
+  isPicture: boolean;
+  language: string | undefined;
+  width: number;
+  height: number;
+  /** Width to height of a pixel. */
+  pixelAspect: number;
+  pixelFormat: string | undefined;
+  level: number;
+  /** Degrees clockwise. */
+  rotation: 0 | 90 | 180 | 270;
+  fieldOrder: string | undefined;
+  transfer: string | undefined;
+  /** Frames a second as the headers have it: the finest, and on average. */
+  rates: number[];
+  frames: number | undefined;
+  channels: number;
+  sampleRate: number;
+}
+
+const ENTRIES = [
+  "format=format_name,start_time,duration",
+  "stream=index,id,codec_type,codec_name,profile,codec_tag_string,time_base,width,height,sample_aspect_ratio,pix_fmt,level,field_order,color_transfer,r_frame_rate,avg_frame_rate,nb_frames,channels,sample_rate",
+  "stream_disposition=default,attached_pic,timed_thumbnails,still_image",
+  "stream_tags=rotate,language",
+  "stream_side_data=rotation",
+].join(":");
+
+export type RunOptions = Pick<MediaRun, "signal" | "urgency">;
+
+/** Asks ffprobe, before all others: it takes a moment, and somebody waits to see the video. Throws ProbeRefused for what it does not take for a video or a sound. */
+export async function describeFile(tools: MediaTools, path: string, options: RunOptions): Promise<FileDescription> {
+  const { output } = await tools
+    .ffprobe({ args: ["-show_entries", ENTRIES, "-of", "json", "-i", path], reads: [path], wallMs: 60_000, cpuSeconds: 60, outputBytes: 4 << 20, ...options, urgency: "urgent" })
+    .catch((err: unknown) => {
+      throw isTheFile(err) ? refusalOf(err) : err;
+    });
+  const { format, streams = [] } = JSON.parse(output.toString("utf8")) as Printed;
+  if (format?.format_name === undefined) throw nonVideo();
+  return { format: format.format_name.split(",")[0]!, start: number(format.start_time) ?? 0, duration: number(format.duration), streams: streams.map(readStream) };
+}
+
+function refusalOf(err: MediaRunError): Error {
+  const options = { cause: err };
+  if (/moov atom not found/.test(err.stderr)) return malformed("It has no index (moov): it was cut off, or its recording never ended in order.", options);
+  // "Too many" comes of -max_streams; libavformat has no word of its own for the rest.
+  if (/Number of streams exceeds|max_streams/i.test(err.stderr)) return malformed("It has too many tracks.", options);
+  if (err.reason !== "failed") return malformed("It cannot be read within reasonable bounds.", options);
+  return nonVideo(undefined, options);
+}
+
+interface Printed {
+  format?: { format_name?: string; start_time?: string; duration?: string };
+  streams?: PrintedStream[];
+}
+
+interface PrintedStream {
+  index: number;
+  id?: string;
+  codec_type?: string;
+  codec_name?: string;
+  profile?: string;
+  codec_tag_string?: string;
+  time_base?: string;
+  width?: number;
+  height?: number;
+  sample_aspect_ratio?: string;
+  pix_fmt?: string;
+  level?: number;
+  field_order?: string;
+  color_transfer?: string;
+  r_frame_rate?: string;
+  avg_frame_rate?: string;
+  nb_frames?: string;
+  channels?: number;
+  sample_rate?: string;
+  disposition?: { default?: number; attached_pic?: number; timed_thumbnails?: number; still_image?: number };
+  tags?: { rotate?: string; language?: string };
+  side_data_list?: { rotation?: number | string }[];
+}
+
+function readStream(printed: PrintedStream): StreamDescription {
+  const { disposition = {}, tags = {}, codec_type: kind } = printed;
+  return {
+    index: printed.index,
+    kind: kind === "video" || kind === "audio" ? kind : "other",
+    codec: printed.codec_name === "unknown" ? undefined : printed.codec_name,
+    profile: printed.profile === "unknown" ? undefined : printed.profile,
+    codecTag: printed.codec_tag_string ?? "",
+    id: printed.id === undefined ? undefined : number(printed.id),
+    tick: ratio(printed.time_base, "/") ?? 0,
+    isDefault: disposition.default === 1,
+    isPicture: disposition.attached_pic === 1 || disposition.timed_thumbnails === 1 || disposition.still_image === 1,
+    language: /^[a-z]{2,3}$/.test(tags.language ?? "") && tags.language !== "und" ? tags.language : undefined,
+    width: printed.width ?? 0,
+    height: printed.height ?? 0,
+    pixelAspect: readAspect(printed.sample_aspect_ratio),
+    pixelFormat: printed.pix_fmt === "unknown" ? undefined : printed.pix_fmt,
+    level: printed.level ?? 0,
+    rotation: readRotation(printed),
+    fieldOrder: printed.field_order,
+    transfer: printed.color_transfer,
+    rates: [printed.r_frame_rate, printed.avg_frame_rate].flatMap((rate) => ratio(rate, "/") ?? []).filter((rate) => rate > 0),
+    frames: number(printed.nb_frames),
+    channels: printed.channels ?? 0,
+    sampleRate: number(printed.sample_rate) ?? 0,
+  };
+}
+
+/** ffmpeg's angle is counter-clockwise; the old tag `rotate` of QuickTime is clockwise. What is no right angle is shown as it is. */
+function readRotation({ side_data_list: side = [], tags }: PrintedStream): StreamDescription["rotation"] {
+  const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
+  const clockwise = counter === undefined ? (number(tags?.rotate) ?? 0) : -counter;
+  const turns = Math.round(clockwise / 90);
+  return Math.abs(clockwise - turns * 90) > 1 ? 0 : ((((turns % 4) + 4) % 4) * 90) as StreamDescription["rotation"];
+}
+
+/** 0:1 is "unknown"; what nobody's pixels look like is a mistake of the file. */
+function readAspect(text: string | undefined): number {
+  const aspect = ratio(text, ":") ?? 1;
+  return aspect >= 0.1 && aspect <= 10 ? aspect : 1;
+}
+
+function ratio(text: string | undefined, separator: string): number | undefined {
+  const [num, den] = (text ?? "").split(separator).map(Number);
+  const value = num! / den!;
+  return Number.isFinite(value) ? value : undefined;
+}
+
+function number(text: string | number | undefined): number | undefined {
+  const value = text === undefined || text === "" || text === "N/A" ? Number.NaN : Number(text);
+  return Number.isFinite(value) ? value : undefined;
+}

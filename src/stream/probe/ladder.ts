@@ -1,0 +1,69 @@
+import type { Settings } from "../../kernel/settings.ts";
+import type { VideoRendition } from "../model.ts";
+
+/** Caps of H.264 at up to 30 frames a second, by the short side: [pixels, bits per second]. */
+const CAPS: readonly (readonly [short: number, bitrate: number])[] = [
+  [144, 200_000], [240, 400_000], [360, 800_000], [480, 1_400_000], [720, 2_800_000], [1080, 5_000_000], [1440, 9_000_000], [2160, 16_000_000], [4320, 40_000_000],
+];
+/** What the others need for the same picture. */
+const SAVING = { h264: 1, hevc: 0.7, av1: 0.6 };
+/** Twice the frames are not twice the bits: most of them are alike. */
+const FAST_SURCHARGE = 1.5;
+/** A source this much larger than the largest rung below it is worth a rung of its own size. */
+const WORTH_A_RUNG = 1.15;
+/** H.264 level 5.2 ends at 4096; beyond that only what is asked for as 1440p and more. */
+const LONGEST_SIDE = 4096;
+
+export interface LadderSource {
+  /** As shown. */
+  width: number;
+  height: number;
+  /** Of the grid. */
+  fps: number;
+}
+
+/** The renditions of a source, the lowest first: those that are wanted and not larger than it, and one of its own size between two of them. */
+export function createLadder(source: LadderSource, { ladder, codecs }: Pick<Settings["stream"], "ladder" | "codecs">): VideoRendition[] {
+  return rungs(source, ladder.map((name) => Number.parseInt(name, 10))).flatMap((short) =>
+    [...new Set(codecs)].toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)).map((codec) => rendition(source, short, codec)));
+}
+
+const ORDER = ["h264", "hevc", "av1"];
+const even = (pixels: number) => Math.max(2, 2 * Math.floor(pixels / 2));
+const evenNear = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
+
+function rungs({ width, height }: LadderSource, wanted: readonly number[]): number[] {
+  const own = even(Math.min(width, height));
+  const sorted = [...new Set(wanted)].toSorted((a, b) => a - b);
+  const fitting = sorted.filter((short) => short <= own);
+  const above = sorted.find((short) => short > own);
+  const best = fitting.at(-1);
+  if (best === undefined || (above !== undefined && own >= best * WORTH_A_RUNG)) fitting.push(own);
+  return fitting;
+}
+
+function rendition({ width, height, fps }: LadderSource, short: number, codec: VideoRendition["codec"]): VideoRendition {
+  const scale = Math.min(1, short / Math.min(width, height), Math.max(LONGEST_SIDE, short * 4) / Math.max(width, height));
+  // The short side is what was asked for; the other is what goes with it, but never beyond the source.
+  const side = (pixels: number, isShort: boolean) => (isShort && scale * Math.min(width, height) >= short - 1 ? even(short) : Math.min(evenNear(pixels * scale), even(pixels)));
+  const portrait = width < height;
+  const halved = fps > UNHALVED && short < 720;
+  const bitrate = Math.round((capOf(short) * SAVING[codec] * (fps > UNHALVED && !halved ? FAST_SURCHARGE : 1)) / 1000) * 1000;
+  return {
+    name: codec === "h264" ? `${short}p` : `${short}p-${codec}`, codec,
+    width: side(width, portrait), height: side(height, !portrait), bitrate,
+    ...(halved && { halved }),
+  };
+}
+
+/** Frames a second that every rendition has. */
+const UNHALVED = 30.01;
+
+export function capOf(short: number): number {
+  const above = CAPS.findIndex(([pixels]) => pixels >= short);
+  if (above === -1) return CAPS.at(-1)![1];
+  const [pixels, bitrate] = CAPS[above]!;
+  if (above === 0) return Math.max(50_000, Math.round((bitrate * short) / pixels));
+  const [pixelsBelow, bitrateBelow] = CAPS[above - 1]!;
+  return Math.round(bitrateBelow + ((bitrate - bitrateBelow) * (short - pixelsBelow)) / (pixels - pixelsBelow));
+}

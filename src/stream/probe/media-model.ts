@@ -1,0 +1,100 @@
+import type { Settings } from "../../kernel/settings.ts";
+import type { AudioTrack, BurnedWatermark, Fraction, MediaModel, VideoTrack } from "../model.ts";
+import type { FileDescription } from "./describe.ts";
+import { geometryOf } from "./geometry.ts";
+import { audioGrid, outputRate, videoGrid } from "./grid.ts";
+import type { Scan } from "./index-scan.ts";
+import { createLadder } from "./ladder.ts";
+import { audioPassesThrough, type PassthroughQuestion, videoPassesThrough } from "./passthrough.ts";
+import { malformed, ProbeRefused } from "./refused.ts";
+import type { TrackScan } from "./track-scan.ts";
+import type { ChosenTracks } from "./tracks.ts";
+
+export interface Probed {
+  key: string;
+  originalKey: string;
+  size: number;
+  description: FileDescription;
+  tracks: ChosenTracks;
+  scan: Scan;
+  /** Seconds of the file. */
+  clip?: { start: number; end: number } | undefined;
+  watermark?: BurnedWatermark | undefined;
+}
+
+type ModelSettings = Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
+
+const SHORTEST = 0.1;
+/** Sound that goes on for longer than this after the last picture keeps it on the screen; less is the rest of a packet. */
+const SOUND_GOES_ON = 0.25;
+/** What is taken off the beginning of the sound; pictures that begin later than that are shown from the beginning, the first one standing still. */
+const A_LITTLE = 0.25;
+
+/** Throws ProbeRefused for what is too short or too long, or has nothing in it. */
+export function modelOf({ key, originalKey, size, description, tracks, scan, clip, watermark }: Probed, settings: ModelSettings): MediaModel {
+  const pictures = tracks.video && scan.video;
+  const sound = tracks.audio && scan.audio;
+  if (tracks.video !== undefined && pictures === undefined) throw malformed("It has no pictures, though it says so.");
+  if (pictures === undefined && sound === undefined) throw malformed("It has no packets.");
+  const fps = pictures && outputRate(pictures.cadence, tracks.video!.rates);
+  const { start, duration } = partOf(beginningOf(pictures, fps), lengthOf(pictures, sound), clip);
+  checkLength(duration, settings);
+
+  const geometry = tracks.video && geometryOf(tracks.video);
+  const segments = fps === undefined ? audioGrid(duration) : videoGrid(fps, duration);
+  const bitrate = pictures === undefined ? 0 : bitrateOf(pictures);
+  const question: PassthroughQuestion = {
+    description, tracks: { ...(pictures && { video: tracks.video! }), ...(sound && { audio: tracks.audio! }) }, scan, bitrate,
+    fps: fps === undefined ? 0 : fps.num / fps.den, changed: start !== 0 || clip !== undefined || watermark !== undefined, ...(geometry && { geometry }),
+  };
+  const video = pictures && videoTrack(question, pictures, videoPassesThrough(question, settings));
+  const audio = sound && audioTrack(tracks.audio!, audioPassesThrough(question, settings));
+  return {
+    version: 1, duration,
+    source: { key, ...(originalKey !== key && { originalKey }), format: description.format, start, size },
+    ...(video && { video }), ...(audio && { audio }),
+    segments,
+    ladder: video === undefined ? [] : createLadder({ width: video.width, height: video.height, fps: question.fps }, settings),
+    ...(watermark !== undefined && video !== undefined && { watermark }),
+  };
+}
+
+/** Until the last picture is over, or the sound where it goes on. */
+function lengthOf(pictures: TrackScan | undefined, sound: TrackScan | undefined): number {
+  if (pictures === undefined) return sound!.end;
+  return sound !== undefined && sound.end > pictures.end + SOUND_GOES_ON ? sound.end : pictures.end;
+}
+
+/** Pictures that begin a little after the sound, as in transport streams: the first frame of the grid would have none. */
+function beginningOf(pictures: TrackScan | undefined, fps: Fraction | undefined): number {
+  if (pictures === undefined || fps === undefined) return 0;
+  return pictures.start * fps.num >= fps.den / 2 && pictures.start <= A_LITTLE ? round(pictures.start) : 0;
+}
+
+function partOf(beginning: number, end: number, clip: { start: number; end: number } | undefined): { start: number; duration: number } {
+  const start = Math.max(beginning, clip?.start ?? 0);
+  return { start, duration: round(Math.min(clip?.end ?? Infinity, end) - start) };
+}
+
+function checkLength(duration: number, { max_duration_seconds: longest }: ModelSettings): void {
+  if (!(duration >= SHORTEST - 1e-6)) throw new ProbeRefused("ERR_DURATION_TOO_SHORT", `The video is ${Math.max(0, duration).toFixed(3)} seconds long, at least ${SHORTEST} are needed.`);
+  if (duration > longest) throw new ProbeRefused("ERR_DURATION_EXCEED_CONSTRAINT", `The video is ${Math.ceil(duration)} seconds long, at most ${longest} are allowed.`);
+}
+
+const bitrateOf = ({ octets, start, end }: TrackScan) => Math.round((octets * 8) / Math.max(end - start, SHORTEST));
+
+function videoTrack({ tracks: { video }, bitrate, geometry }: PassthroughQuestion, { keyframeInterval }: TrackScan, passthrough: boolean): VideoTrack {
+  const { index: stream, codec, profile, pixelFormat, rotation } = video!;
+  const { width, height, interlaced, hdr } = geometry!;
+  return {
+    stream, codec: codec!, ...(profile !== undefined && { profile }), pixelFormat: pixelFormat!, width, height, rotation, interlaced, ...(hdr && { hdr }),
+    bitrate, keyframeInterval: round(keyframeInterval), passthrough,
+  };
+}
+
+function audioTrack({ index: stream, codec, channels, sampleRate, language }: NonNullable<ChosenTracks["audio"]>, passthrough: boolean): AudioTrack {
+  return { stream, codec: codec!, channels, sampleRate, passthrough, ...(language !== undefined && { language }) };
+}
+
+/** To microseconds: what timestamps are good for. */
+const round = (seconds: number) => Math.round(seconds * 1e6) / 1e6;

@@ -1,0 +1,98 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { ObjectStore } from "../../store/index.ts";
+import type { MediaTools } from "../media/port.ts";
+import { createScratch } from "../scratch.ts";
+import type { FileDescription, RunOptions, StreamDescription } from "./describe.ts";
+import { isInterlaced } from "./geometry.ts";
+import { isTheFile, malformed } from "./refused.ts";
+import type { ChosenTracks } from "./tracks.ts";
+
+/** Containers in which the place of a moment is found by reading up to it, or is guessed. */
+const WITHOUT_INDEX = new Set(["mpegts", "mpeg", "avi", "flv", "ogg", "asf", "gxf", "lxf", "gif", "mp3", "aac"]);
+/** Written while recording in a browser: neither length nor index. */
+const isRecording = ({ format, duration }: FileDescription) => format === "matroska" && duration === undefined;
+
+const MP4_VIDEO = new Set(["h264", "hevc", "av1", "vp9", "mpeg4", "mpeg2video", "mpeg1video"]);
+const MP4_AUDIO = new Set(["aac", "mp3", "ac3", "eac3", "opus", "flac", "alac"]);
+const MATROSKA_VIDEO = new Set(["vp8", "theora", "mjpeg", "ffv1", "prores", "dvvideo", "huffyuv", "wmv1", "wmv2", "wmv3", "vc1", "flv1", "msmpeg4v3", "msmpeg4v2"]);
+const MATROSKA_AUDIO = new Set(["vorbis", "mp2", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_u8", "dts", "truehd", "wmav2", "wmav1"]);
+
+export interface MezzanineParts {
+  tools: MediaTools;
+  objects: Pick<ObjectStore, "put" | "file" | "delete">;
+  /** Where files may lie while they are being made; as large as uploads are. */
+  folder: string;
+}
+
+/** Octets written per millisecond by a disk that is worth waiting for. */
+const OCTETS_PER_MS = 10_000;
+const LONGEST_ENCODE_MS = 6 * 3_600_000;
+const TOO_BIG = 1.5;
+
+export const needsMezzanine = (description: FileDescription): boolean => WITHOUT_INDEX.has(description.format) || isRecording(description);
+
+export type MezzanineMode = "copy" | "encode";
+
+/**
+ * The same pictures and sounds with an index: copied where there is a container for them, encoded at a quality that is not seen to suffer where not (or
+ * where `mode` says so). Resolves with the key of the object, `stream/<uid>/mezzanine.<container>`. Throws ProbeRefused.
+ */
+export async function makeMezzanine({ tools, objects, folder }: MezzanineParts, uid: string, path: string, size: number, tracks: ChosenTracks, options: RunOptions, mode: MezzanineMode = "copy"): Promise<string> {
+  const { path: work, remove } = await createScratch(folder).make("mezzanine");
+  try {
+    for (const plan of plansFor(tracks, mode)) {
+      const file = join(work, `out.${plan.extension}`);
+      try {
+        await tools.ffmpeg({
+          args: ["-fflags", "+genpts", "-i", path, ...plan.output, "-map_metadata", "-1", "-map_chapters", "-1", "-max_interleave_delta", "0", "-y", file], reads: [path], writes: work,
+          wallMs: plan.encodes ? LONGEST_ENCODE_MS : 60_000 + size / OCTETS_PER_MS, cpuSeconds: LONGEST_ENCODE_MS / 1000, fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))), ...options,
+          // It may take hours, and others wait only for moments.
+          ...(plan.encodes && { urgency: "background" }),
+        });
+      } catch (err) {
+        if (!isTheFile(err)) throw err;
+        if (plan.last) throw malformed("Its packets cannot be put in order.", { cause: err });
+        continue;
+      }
+      if ((await stat(file)).size === 0) throw malformed("It has no packets.");
+      const key = `stream/${uid}/mezzanine.${plan.extension}`;
+      await objects.put(key, createReadStream(file, { highWaterMark: 1 << 20 }));
+      return key;
+    }
+    throw malformed();
+  } finally {
+    await remove();
+  }
+}
+
+interface Plan {
+  extension: "mp4" | "mkv";
+  output: string[];
+  encodes: boolean;
+  last: boolean;
+}
+
+function plansFor({ video, audio }: ChosenTracks, mode: MezzanineMode): Plan[] {
+  const maps = [video, audio].filter((stream) => stream !== undefined).flatMap(({ index }) => ["-map", `0:${index}`]);
+  const encoded: Plan = { extension: "mp4", output: [...maps, ...encodeVideo(video), ...(audio ? ["-c:a", "aac", "-b:a", "256k"] : [])], encodes: true, last: true };
+  if (mode === "encode") return [encoded];
+  const fits = (stream: StreamDescription | undefined, ...containers: ReadonlySet<string>[]) => stream === undefined || containers.some((codecs) => codecs.has(stream.codec!));
+  const inMp4 = fits(video, MP4_VIDEO) && fits(audio, MP4_AUDIO);
+  const inMatroska = fits(video, MP4_VIDEO, MATROSKA_VIDEO);
+  if (!inMp4 && !inMatroska) return [encoded];
+  const sound = inMp4 || fits(audio, MP4_AUDIO, MATROSKA_AUDIO) ? ["-c:a", "copy"] : ["-c:a", "aac", "-b:a", "256k"];
+  // Xvid in AVI packs two frames into one packet and leaves the next one empty.
+  const unpacked = video?.codec === "mpeg4" ? ["-bsf:v", "mpeg4_unpack_bframes"] : [];
+  const copied: Plan = { extension: inMp4 ? "mp4" : "mkv", output: [...maps, "-c:v", "copy", ...unpacked, ...sound, "-avoid_negative_ts", "make_zero"], encodes: false, last: false };
+  return [copied, encoded];
+}
+
+/** Key frames every two seconds; the frames keep their times, in ticks that every rate fits into. */
+function encodeVideo(video: StreamDescription | undefined): string[] {
+  if (video === undefined) return [];
+  const whole = isInterlaced(video) ? "bwdif=mode=send_frame:parity=auto:deint=interlaced," : "";
+  const filter = `${whole}scale=ceil(iw/2)*2:ceil(ih/2)*2`;
+  return ["-c:v", "libx264", "-preset", "superfast", "-crf", "14", "-pix_fmt", "yuv420p", "-vf", filter, "-fps_mode", "passthrough", "-enc_time_base", "1/90000", "-force_key_frames", "expr:gte(t,n_forced*2)"];
+}

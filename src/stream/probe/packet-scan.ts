@@ -1,0 +1,53 @@
+import type { MediaTools } from "../media/port.ts";
+import type { FileDescription, RunOptions } from "./describe.ts";
+import type { Scan } from "./index-scan.ts";
+import { isTheFile, malformed } from "./refused.ts";
+import { createTrackScanner } from "./track-scan.ts";
+import type { ChosenTracks } from "./tracks.ts";
+
+/** More than a day of 120 frames a second with their sound. */
+const MOST_PACKETS = 20_000_000;
+const LONGEST_LINE = 4096;
+/** Slower disks than this are not waited for. */
+const OCTETS_PER_MS = 20_000;
+
+/** Reads every packet of the file, once, and decodes none. Throws ProbeRefused where that cannot be done. */
+export async function scanPackets(tools: MediaTools, path: string, size: number, { start: zero }: FileDescription, { video, audio }: ChosenTracks, options: RunOptions): Promise<Scan> {
+  const scanners = new Map([video, audio].filter((stream) => stream !== undefined).map((stream) => [stream.index, createTrackScanner()]));
+  let packets = 0;
+  const lines = byLine((line) => {
+    if (++packets > MOST_PACKETS) throw malformed("It has more packets than can be looked through.");
+    addLine(scanners, line);
+  });
+  const args = ["-show_entries", "packet=stream_index,pts,dts,duration,size,flags", "-of", "csv=p=0", "-i", path];
+  const wallMs = 60_000 + size / OCTETS_PER_MS;
+  await tools.ffprobe({ args, reads: [path], wallMs, cpuSeconds: wallMs / 1000, onOutput: lines, ...options }).catch((err: unknown) => {
+    // What could be read before it broke off is what there is.
+    if (!isTheFile(err)) throw err;
+  });
+  const scanOf = (stream: ChosenTracks["video"]) => stream && scanners.get(stream.index)!.result(stream.tick, zero);
+  const [videoScan, audioScan] = [scanOf(video), scanOf(audio)];
+  return { ...(videoScan && { video: videoScan }), ...(audioScan && { audio: audioScan }), indexed: false };
+}
+
+type Scanners = ReadonlyMap<number, ReturnType<typeof createTrackScanner>>;
+
+/** `<stream>,<pts>,<dts>,<duration>,<size>,<flags>`, numbers or N/A. */
+function addLine(scanners: Scanners, line: string): void {
+  const [stream, pts, dts, duration, size, flags = ""] = line.split(",");
+  const scanner = scanners.get(Number(stream));
+  // D: an edit list has it decoded, but not shown.
+  if (scanner === undefined || flags[1] === "D") return;
+  const [shown, decoded] = [Number(pts), Number(dts)];
+  if (Number.isNaN(shown) && Number.isNaN(decoded)) return;
+  scanner.add({ shown: Number.isNaN(shown) ? decoded : shown, decoded: Number.isNaN(decoded) ? undefined : decoded, duration: Number(duration) || 0, octets: Number(size) || 0, key: flags[0] === "K" });
+}
+
+function byLine(take: (line: string) => void): (chunk: Buffer) => void {
+  let rest = "";
+  return (chunk) => {
+    const lines = (rest + chunk.toString("latin1")).split("\n");
+    rest = lines.pop()!.slice(-LONGEST_LINE);
+    for (const line of lines) if (line !== "") take(line);
+  };
+}

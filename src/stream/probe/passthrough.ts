@@ -1,0 +1,46 @@
+import type { Settings } from "../../kernel/settings.ts";
+import type { FileDescription } from "./describe.ts";
+import type { Geometry } from "./geometry.ts";
+import type { Scan } from "./index-scan.ts";
+import { capOf } from "./ladder.ts";
+import type { ChosenTracks } from "./tracks.ts";
+
+export interface PassthroughQuestion {
+  description: FileDescription;
+  tracks: ChosenTracks;
+  scan: Scan;
+  geometry?: Geometry;
+  bitrate: number;
+  /** Frames a second of the grid. */
+  fps: number;
+  /** Something is burned in, or only a part is shown. */
+  changed: boolean;
+}
+
+/** Profiles that every player has; High 10 and 4:4:4 are not among them. */
+const PLAYED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
+const LONGEST_GOP = 10;
+/** So many times the cap of a rendition of its size, a source is a burden for those who only want to watch; what is below the floor never is. */
+const BURDEN = 3;
+const FLOOR = 3_000_000;
+/** ffmpeg counts levels in tenths. */
+const HIGHEST_LEVEL = 52;
+/** A source that begins later than the sound, or in the middle of a group of pictures, needs to be filled up. */
+const AT_ONCE = 0.05;
+
+/** Whether segments can be cut from the pictures of the source as they are, and every player plays them. */
+export function videoPassesThrough({ description, tracks: { video }, scan, geometry, bitrate, fps, changed }: PassthroughQuestion, { passthrough, ladder }: Pick<Settings["stream"], "passthrough" | "ladder">): boolean {
+  if (!passthrough || changed || description.format !== "mov" || !scan.indexed || video === undefined || scan.video === undefined || geometry === undefined) return false;
+  const short = Math.min(geometry.width, geometry.height);
+  return video.codec === "h264" && PLAYED_PROFILES.has(video.profile ?? "") && video.level <= HIGHEST_LEVEL && ["yuv420p", "yuvj420p"].includes(video.pixelFormat ?? "")
+    && !geometry.interlaced && video.rotation === 0 && geometry.squarePixels
+    && scan.video.beginsWithKey && scan.video.start < AT_ONCE && scan.video.keyframeInterval <= LONGEST_GOP
+    && (scan.video.cadence.rate ?? scan.video.cadence.average) <= fps * 1.01 && short <= Math.max(...ladder.map((name) => Number.parseInt(name, 10)))
+    && bitrate <= Math.max(FLOOR, capOf(short) * BURDEN * (fps > 30.01 ? 1.5 : 1));
+}
+
+/** The same of its sound: AAC-LC, at most stereo. */
+export function audioPassesThrough({ description, tracks: { audio }, scan, changed }: PassthroughQuestion, { passthrough }: Pick<Settings["stream"], "passthrough">): boolean {
+  return passthrough && !changed && description.format === "mov" && scan.indexed && scan.audio !== undefined
+    && audio?.codec === "aac" && audio.profile === "LC" && audio.channels <= 2 && scan.audio.start < AT_ONCE;
+}

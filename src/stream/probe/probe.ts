@@ -1,0 +1,91 @@
+import { Fault } from "../../kernel/index.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { ObjectStore } from "../../store/index.ts";
+import type { MediaTools } from "../media/port.ts";
+import type { BurnedWatermark, MediaModel } from "../model.ts";
+import type { Video } from "../videos/video.ts";
+import { describeFile, type FileDescription, type RunOptions } from "./describe.ts";
+import { type Scan, scanIndex } from "./index-scan.ts";
+import { makeMezzanine, needsMezzanine } from "./mezzanine.ts";
+import { modelOf } from "./media-model.ts";
+import { scanPackets } from "./packet-scan.ts";
+import { malformed, nonVideo } from "./refused.ts";
+import { type ChosenTracks, chooseTracks } from "./tracks.ts";
+
+export interface Probe {
+  /**
+   * Looks at the uploaded file and says what becomes of it. Leaves `stream/<uid>/mezzanine.*` behind where the file has no index. May be asked again.
+   * Throws ProbeRefused (refused.ts) where the file is to blame; MediaRunError, UserError (mediaToolsMissing) and StoreError where it is not.
+   */
+  probe(video: ProbedVideo, options?: { signal?: AbortSignal }): Promise<MediaModel>;
+}
+
+export type ProbedVideo = Pick<Video, "uid" | "sourceKey" | "watermark" | "clip">;
+
+export interface ProbeParts {
+  tools: MediaTools;
+  objects: Pick<ObjectStore, "open" | "file" | "put" | "delete">;
+  settings: Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
+  /** Where a mezzanine lies while it is made; as large as uploads are. */
+  folder: string;
+  /** What is burned in. Default: the profile of the video with the PNG at `stream/<uid>/watermark.png`. */
+  watermark?: (video: ProbedVideo) => Promise<BurnedWatermark | undefined>;
+}
+
+interface Looked {
+  key: string;
+  size: number;
+  description: FileDescription;
+  tracks: ChosenTracks;
+  scan: Scan;
+}
+
+/** To seek means to decode from the key frame before; where that is this far off, for so long a video, all of it is encoded once first. */
+const FAR_KEYFRAME_S = 45;
+const SHORT_ENOUGH_S = 90;
+
+export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeParts): Probe {
+  async function look(key: string, options: RunOptions): Promise<Looked> {
+    const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
+    if (source === undefined || path === undefined) throw new Fault(`the object ${key} is to be probed and not there`);
+    if (source.size === 0) throw nonVideo("It is empty.");
+    const description = await describeFile(tools, path, options);
+    const tracks = chooseTracks(description);
+    // What gets a copy with an index is counted there.
+    if (needsMezzanine(description)) return { key, size: source.size, description, tracks, scan: { indexed: false } };
+    const scan = (description.format === "mov" ? await scanIndex(source, description, tracks) : undefined) ?? (await scanPackets(tools, path, source.size, description, tracks, options));
+    return { key, size: source.size, description, tracks, scan };
+  }
+
+  async function remade(video: ProbedVideo, looked: Looked, options: RunOptions, mode: "copy" | "encode"): Promise<Looked> {
+    const path = await objects.file(looked.key);
+    if (path === undefined) throw new Fault(`the object ${looked.key} has gone while it was probed`);
+    const key = await makeMezzanine({ tools, objects, folder }, video.uid, path, looked.size, looked.tracks, options, mode);
+    const again = await look(key, options);
+    const language = looked.tracks.audio?.language;
+    if (again.tracks.audio !== undefined && language !== undefined) again.tracks.audio.language = language;
+    return again;
+  }
+
+  return {
+    async probe(video, { signal } = {}) {
+      if (video.sourceKey === null) throw new Fault(`video ${video.uid} is to be probed before it is uploaded`);
+      const options: RunOptions = { urgency: "soon", ...(signal && { signal }) };
+      const uploaded = await look(video.sourceKey, options);
+      const looked = needsMezzanine(uploaded.description) ? await remade(video, uploaded, options, "copy") : uploaded;
+      const { scan } = looked;
+      if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
+      const known = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
+      // What is too long is refused before all of it would be encoded.
+      const model = modelOf({ ...looked, ...known }, settings);
+      if (scan.video === undefined || scan.video.keyframeInterval <= FAR_KEYFRAME_S || scan.video.end <= SHORT_ENOUGH_S) return model;
+      return modelOf({ ...(await remade(video, looked, options, "encode")), ...known }, settings);
+    },
+  };
+}
+
+async function ownWatermark({ uid, watermark }: ProbedVideo): Promise<BurnedWatermark | undefined> {
+  if (watermark === null) return undefined;
+  const { width, height, opacity, padding, scale, position } = watermark;
+  return { key: `stream/${uid}/watermark.png`, width, height, opacity, padding, scale, position };
+}

@@ -1,0 +1,29 @@
+import { UserError } from "../../kernel/index.ts";
+import { MediaRunError } from "../media/run-error.ts";
+import { ProbeRefused } from "../probe/refused.ts";
+import type { ErrorReason } from "../videos/video.ts";
+
+/** What the end of an attempt means for the video. */
+export type Verdict = { kind: "again" } | { kind: "failed"; code: ErrorReason; text?: string };
+
+/** Failures of one piece of work, seen by one process. A crash is none, and a machine without an encoder, or with a full disk, is not the video's fault. */
+const BLAMED = 3;
+/** Killed for want of memory or time: perhaps by what ran beside it. */
+const KILLED = 12;
+
+/** `failures`: this one included. */
+export function judge(err: unknown, failures: number): Verdict {
+  if (err instanceof ProbeRefused) return { kind: "failed", code: err.code, text: err.message };
+  const cause = err instanceof UserError && err.kind === "encodingFailed" ? err.cause : err;
+  if (isOfSource(cause)) return failures < BLAMED ? { kind: "again" } : { kind: "failed", code: "ERR_MALFORMED_VIDEO" };
+  if (cause instanceof MediaRunError && ["killed", "memory", "timeout", "output"].includes(cause.reason)) return failures < KILLED ? { kind: "again" } : { kind: "failed", code: "ERR_UNKNOWN" };
+  return { kind: "again" };
+}
+
+/** In ffmpeg's words, or in bubblewrap's. */
+const OF_THE_MACHINE = /No space left|Input\/output error|Cannot allocate|^bwrap: /im;
+
+function isOfSource(err: unknown): boolean {
+  if (err instanceof MediaRunError) return err.reason === "failed" && !OF_THE_MACHINE.test(err.stderr);
+  return err instanceof Error && (err.name === "SourceGone" || err.name === "Mp4Error");
+}

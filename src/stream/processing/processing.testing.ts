@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { createSegments, type SegmentsParts } from "../encode/segments.ts";
+import { openTools, streamSettings } from "../media/media.testing.ts";
+import type { MediaTools } from "../media/port.ts";
+import { createProbe } from "../probe/probe.ts";
+import type { Video } from "../videos/video.ts";
+import { createVideos, type VideosParts } from "../videos/videos.ts";
+import { TEST_STREAM_SETTINGS, videosTestMigrations } from "../videos/videos.testing.ts";
+import { createProcessing, type ProcessingParts } from "./processing.ts";
+
+const ACCOUNT = "a".repeat(32);
+
+export interface ProcessingWorldOptions {
+  /** Where database and objects are; those of the same folder go on with the same videos. Default: a folder of the test. */
+  folder?: string;
+  around?: (tools: MediaTools) => MediaTools;
+  videos?: Partial<VideosParts>;
+  segments?: Partial<SegmentsParts>;
+  processing?: Partial<ProcessingParts>;
+  /** Default: all are started. */
+  start?: boolean;
+}
+
+/** Everything from an upload to a ladder, on SQLite, files and the real ffmpeg. */
+export async function openProcessing(t: Pick<TestContext, "after">, options: ProcessingWorldOptions = {}) {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-processing-"));
+  const settings = streamSettings();
+  const db = openSqlite({ path: join(folder, "test.db") });
+  await migrate(db, videosTestMigrations);
+  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const events = createLocalEvents({ log: silentLog });
+  const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
+  const waiting = new Map<string, (() => void)[]>();
+  events.subscribe("stream.video", (uid) => {
+    for (const look of waiting.get(uid) ?? []) look();
+  });
+  const videos = createVideos({ db, objects, jobs, events, clock: systemClock, ids: randomIds, log: silentLog, settings: TEST_STREAM_SETTINGS, ...options.videos });
+  const real = openTools(t as TestContext);
+  const tools = options.around?.(real) ?? real;
+  const probe = createProbe({ tools, objects, settings, folder });
+  const segments = createSegments({ tools, objects, clock: systemClock, log: silentLog, concurrency: 2, scratch: join(folder, "scratch"), isThere: async (uid) => (await videos.find(uid)) !== undefined, ...options.segments });
+  const processing = createProcessing({ videos, probe, segments, jobs, objects, log: silentLog, ...options.processing });
+  if (options.start !== false) processing.start();
+  let closed = false;
+  async function close() {
+    if (closed) return;
+    closed = true;
+    await processing.close();
+    await segments.close();
+    await real.close();
+    await videos.close();
+    await events.close();
+    await db.close();
+  }
+  t.after(async () => {
+    await close();
+    if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Resolves as soon as the row is as `wanted`. */
+  function until(uid: string, wanted: (video: Video) => boolean): Promise<Video> {
+    return new Promise((resolve, reject) => {
+      const look = () => videos.find(uid).then((video) => (video !== undefined && wanted(video) ? resolve(video) : undefined), reject);
+      waiting.set(uid, [...(waiting.get(uid) ?? []), look]);
+      look();
+    });
+  }
+
+  async function upload(path: string, draft: Parameters<typeof videos.create>[1] = {}): Promise<string> {
+    const { uid } = await videos.create(ACCOUNT, draft);
+    const key = `stream/${uid}/source`;
+    const bytes = await readFile(path);
+    await objects.put(key, bytes);
+    await videos.uploaded(uid, { key, size: bytes.length });
+    return uid;
+  }
+
+  async function names(uid: string): Promise<string[]> {
+    const found: string[] = [];
+    for await (const { key } of objects.list(`stream/${uid}/`)) found.push(key.slice(`stream/${uid}/`.length));
+    return found;
+  }
+
+  return { folder, videos, objects, jobs, segments, processing, upload, until, names, close, account: ACCOUNT };
+}

@@ -1,0 +1,156 @@
+import type { Log } from "../../kernel/index.ts";
+import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import { VideoGone } from "../encode/kept.ts";
+import type { SegmentsRoom } from "../encode/segments.ts";
+import { firstRung } from "../first-rung.ts";
+import { MAIN_AUDIO, type MediaModel } from "../model.ts";
+import type { SourceRung } from "../playback/port.ts";
+import type { Probe } from "../probe/probe.ts";
+import type { Videos } from "../videos/port.ts";
+import type { Video } from "../videos/video.ts";
+import { SETTLED } from "../videos/states.ts";
+import { PROCESS_JOB } from "../videos/videos.ts";
+import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
+import { judge } from "./failure.ts";
+
+export interface ProcessingParts {
+  videos: Pick<Videos, "find" | "modelled" | "playable" | "progress" | "finished" | "failed">;
+  probe: Probe;
+  segments: Pick<SegmentsRoom, "get" | "fill" | "fillInits">;
+  jobs: Jobs;
+  objects: ObjectStore;
+  log: Log;
+  /** What can be played without encoding. Absent: nothing. */
+  source?: SourceRung;
+  /** Videos that are probed and begun at once. Default 4. */
+  beginnings?: number;
+  /** Chunks that are encoded at once. Default 1. */
+  encoders?: number;
+  /** After which the work of a process that is gone is given to another. Default 20 s. */
+  leaseMs?: number;
+}
+
+export interface Processing {
+  /** Works from now on, until closed. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+export const CHUNK_JOB = "stream.chunk";
+
+const LEASE_MS = 20_000;
+/** What runs is worth being finished, but a chunk would take half a minute: it goes on where it stopped. */
+const GRACE_MS = 1000;
+const MINUTE = 60_000;
+const backoff = (attempt: number) => Math.min(MINUTE, 1000 * 2 ** (attempt - 1));
+/** Of a job: a video whose machine has no encoder yet waits for days. */
+const JOB_ATTEMPTS = 5000;
+
+const MOST_FAILURES = 1000;
+
+/** From an upload to a finished ladder: every step may be done twice, on any machine, and goes on where it was left. */
+export function createProcessing({ videos, probe, segments, jobs, objects, log, source, beginnings = 4, encoders = 1, leaseMs = LEASE_MS }: ProcessingParts): Processing {
+  const checkpoints = createCheckpoints(objects);
+  const workers: JobWorker[] = [];
+  /** By job, of those that are tried again here. */
+  const failures = new Map<string, number>();
+
+  /** The video, while there is something to do for it. */
+  async function open(uid: string): Promise<Video | undefined> {
+    const video = await videos.find(uid);
+    return video === undefined || SETTLED.has(video.state) || video.sourceKey === null ? undefined : video;
+  }
+
+  async function begin({ uid }: { uid: string }, signal: AbortSignal): Promise<void> {
+    const asked = await open(uid);
+    if (asked === undefined) return;
+    const model = asked.model ?? (await probe.probe(asked, { signal }));
+    const probed: Video = { ...asked, model };
+    // The row and the first segments do not wait for each other.
+    const refused = new AbortController();
+    const started = makePlayable(probed, AbortSignal.any([signal, refused.signal]));
+    started.catch(() => {});
+    const video = asked.model === null ? await videos.modelled(uid, model) : asked;
+    if (video === undefined) return refused.abort();
+    await started;
+    await videos.playable(uid);
+    await enqueueChunks(uid, model);
+    await segments.fillInits(probed, { signal });
+  }
+
+  /** Until a player can start: what of it is not there yet is encoded before anything else. */
+  async function makePlayable(video: Video, signal: AbortSignal): Promise<void> {
+    const { ladder, audio } = video.model!;
+    if ((await source?.of(video)) !== undefined) return;
+    const first = firstRung(ladder)?.name;
+    // Not ahead: the first chunk comes next, unless a viewer does.
+    const options = { signal, ahead: false };
+    await Promise.all([first && segments.get(video, first, 0, options), audio && segments.get(video, MAIN_AUDIO, 0, options)]);
+  }
+
+  async function enqueueChunks(uid: string, model: MediaModel): Promise<void> {
+    const done = await checkpoints.done(uid);
+    if (done.size >= chunkCount(model)) return finish(uid);
+    for (let chunk = 0; chunk < chunkCount(model); chunk++) {
+      if (!done.has(chunk)) await jobs.enqueue(CHUNK_JOB, { uid, chunk }, { key: `${uid}/${chunk}`, priority: chunkPriority(chunk), attempts: JOB_ATTEMPTS });
+    }
+  }
+
+  async function fillChunk({ uid, chunk }: { uid: string; chunk: number }, signal: AbortSignal): Promise<void> {
+    const video = await open(uid);
+    if (video?.model == null) return;
+    const { model } = video;
+    const done = await checkpoints.done(uid);
+    if (!done.has(chunk)) {
+      const before = [...done].reduce((sum, other) => sum + chunkWork(model, other), 0);
+      let kept = 0;
+      const tell = () => void videos.progress(uid, (100 * (before + kept)) / allWork(model)).catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+      const missing = await segments.fill(video, chunkSegments(model, chunk), { signal, onKept: () => (kept++, tell()) });
+      log.debug({ video: uid, chunk, missing }, "a chunk is encoded");
+      await checkpoints.mark(uid, chunk);
+      kept = chunkWork(model, chunk);
+      tell();
+    }
+    // Others may have finished their chunks meanwhile: whoever comes last sees all of them.
+    if ((await checkpoints.done(uid)).size >= chunkCount(model)) await finish(uid);
+  }
+
+  async function finish(uid: string): Promise<void> {
+    await videos.finished(uid);
+    await checkpoints.clear(uid);
+  }
+
+  const handler = <Payload extends { uid: string }>(what: string, work: (payload: Payload, signal: AbortSignal) => Promise<void>) => async (job: Job, { signal }: JobContext): Promise<void> => {
+    const payload = job.payload as Payload;
+    const { uid } = payload;
+    try {
+      await work(payload, signal);
+      failures.delete(job.id);
+    } catch (err) {
+      // Nobody needs it any more; or somebody else does it now, or will after the restart.
+      if (err instanceof VideoGone || (await videos.find(uid)) === undefined) return void (await checkpoints.clear(uid));
+      if (signal.aborted) throw err;
+      const count = (failures.get(job.id) ?? 0) + 1;
+      const verdict = judge(err, count);
+      failures.delete(job.id);
+      if (verdict.kind === "again") {
+        failures.set(job.id, count);
+        if (failures.size > MOST_FAILURES) failures.delete(failures.keys().next().value!);
+        log.warn({ err, video: uid, attempt: job.attempt }, `${what} did not succeed; it is tried again`);
+        throw err;
+      }
+      log.warn({ err, video: uid, code: verdict.code }, `${what} did not succeed; the video has failed`);
+      await videos.failed(uid, verdict.code, verdict.text);
+    }
+  };
+
+  return {
+    start() {
+      workers.push(
+        jobs.work(PROCESS_JOB, { concurrency: beginnings, leaseMs, backoff }, handler("the beginning of a video", begin)),
+        jobs.work(CHUNK_JOB, { concurrency: encoders, leaseMs, backoff }, handler("a part of a video", fillChunk)),
+      );
+    },
+    close: async () => void (await Promise.all(workers.map((worker) => worker.stop({ graceMs: GRACE_MS })))),
+  };
+}

@@ -1,0 +1,8 @@
+// A process of its own that a test kills: node victim.testing.ts FOLDER CLIP
+import { openProcessing } from "./processing.testing.ts";
+
+const [folder, clip] = process.argv.slice(2) as [string, string];
+const { upload, until } = await openProcessing({ after: () => {} }, { folder });
+const uid = await upload(clip);
+await until(uid, ({ pctComplete }) => pctComplete > 20);
+process.stdout.write(`${uid}\n`);

@@ -1,0 +1,52 @@
+import { toStandardRange } from "../encode/video-graph.ts";
+import { watermarkBox } from "../encode/watermark-box.ts";
+import type { MediaModel } from "../model.ts";
+import type { Fit } from "./wish.ts";
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+export interface PictureOptions extends Size {
+  fit: Fit;
+  /** Index of the input with the watermark; absent: none. */
+  watermark?: number;
+  tonemap: boolean;
+  /** Applied to what the decoder gives, before it is scaled. */
+  first?: string[];
+  /** Index of the input with the source; default 0. */
+  input?: number;
+  /** Default "picture". */
+  output?: string;
+}
+
+/** The filter that makes of the decoded pictures those that are asked for. */
+export function pictureFilter(model: MediaModel, { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: PictureOptions): string {
+  const video = model.video!;
+  const scaled = scaledFor(video, { width, height }, fit);
+  const decoded = [
+    ...(video.interlaced ? ["bwdif=mode=send_frame:parity=auto:deint=interlaced"] : []),
+    ...first,
+    `scale=${scaled.width}:${scaled.height}:flags=bicubic`,
+    ...(video.hdr !== undefined && tonemap ? [toStandardRange(video.hdr)] : []),
+    "setsar=1", "format=yuv444p",
+  ].join(",");
+  const fitted = { crop: `crop=${width}:${height}`, fill: `pad=${width}:${height}:-1:-1:black`, clip: "null", scale: "null" }[fit];
+  if (watermark === undefined || model.watermark === undefined) return `[${input}:${video.stream}]${decoded},${fitted}[${output}]`;
+  const box = watermarkBox(model.watermark, scaled, video);
+  return [
+    `[${input}:${video.stream}]${decoded}[plain]`,
+    `[${watermark}:v]scale=${box.width}:${box.height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${model.watermark.opacity.toFixed(3)}[mark]`,
+    `[plain][mark]overlay=${box.x}:${box.y}:eof_action=repeat:format=yuv444,${fitted}[${output}]`,
+  ].join(";");
+}
+
+/** How large the whole picture has to be for the part that is asked for. */
+function scaledFor(video: Size, { width, height }: Size, fit: Fit): Size {
+  if (fit === "scale") return { width, height };
+  const [across, down] = [width / video.width, height / video.height];
+  const factor = fit === "crop" ? Math.max(across, down) : Math.min(across, down);
+  const side = (pixels: number, asked: number) => (fit === "crop" ? Math.max(asked, Math.round(pixels * factor)) : Math.max(1, Math.min(asked, Math.round(pixels * factor))));
+  return { width: side(video.width, width), height: side(video.height, height) };
+}

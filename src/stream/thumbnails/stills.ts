@@ -1,0 +1,70 @@
+import type { ObjectStore } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import type { MediaTools } from "../media/port.ts";
+import { MediaRunError } from "../media/run-error.ts";
+import type { MediaModel } from "../model.ts";
+import { pictureFilter, type PictureOptions } from "./picture.ts";
+import { sheetArgs, type Sheet } from "./sheet.ts";
+import type { Wish } from "./wish.ts";
+
+export interface StillsParts {
+  tools: MediaTools;
+  objects: Pick<ObjectStore, "file">;
+}
+
+/** Pictures from the source of a video, as octets of a JPEG or GIF. Throws imageFailed, encoderBusy, mediaToolsMissing. */
+export interface Stills {
+  /** JPEG, or GIF where the wish has motion. */
+  thumbnail(model: MediaModel, wish: Wish): Promise<Buffer>;
+  sheet(model: MediaModel, sheet: Sheet): Promise<Buffer>;
+}
+
+const WALL_MS = 30_000;
+const MOST_OCTETS = 64 << 20;
+/** Where there is no picture at a moment (the last one may be shown for long), the search goes on this much earlier. */
+const EARLIER_S = [0, 2, 30, Infinity];
+
+export function createStills({ tools, objects }: StillsParts): Stills {
+  async function draw(model: MediaModel, args: (inputs: { source: string; watermark: string[]; options: Pick<PictureOptions, "watermark" | "tonemap"> }) => string[]): Promise<Buffer> {
+    const { filters } = await tools.ready();
+    const paths = await Promise.all([model.source.key, ...(model.watermark === undefined ? [] : [model.watermark.key])].map((key) => objects.file(key)));
+    const [source, watermark] = paths;
+    if (source === undefined || paths.includes(undefined)) throw streamErrors.imageFailed({ reason: "its source is gone" });
+    const marked = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
+    const options = { tonemap: filters.has("zscale") && filters.has("tonemap"), ...(watermark !== undefined && { watermark: 1 }) };
+    try {
+      const { output } = await tools.ffmpeg({ args: args({ source, watermark: marked, options }), reads: paths as string[], urgency: "soon", wallMs: WALL_MS, cpuSeconds: 60, outputBytes: MOST_OCTETS });
+      return output;
+    } catch (err) {
+      if (err instanceof MediaRunError && !["aborted", "closed", "missing"].includes(err.reason)) throw streamErrors.imageFailed({ reason: err.reason === "failed" ? "its pictures cannot be read there" : "it took too much" }, { cause: err });
+      throw err;
+    }
+  }
+
+  return {
+    async thumbnail(model, wish) {
+      for (const earlier of EARLIER_S) {
+        const at = Math.max(0, wish.time - earlier);
+        const picture = await draw(model, ({ source, watermark, options }) => [...inputAt(model, at), "-i", source, ...watermark, ...outputOf(model, wish, options)]);
+        if (picture.length > 0) return picture;
+        if (at === 0) break;
+      }
+      throw streamErrors.imageFailed({ reason: "there is no picture in it" });
+    },
+    async sheet(model, sheet) {
+      const picture = await draw(model, ({ source, options }) => sheetArgs(model, sheet, source, options));
+      if (picture.length === 0) throw streamErrors.imageFailed({ reason: "there is no picture in it" });
+      return picture;
+    },
+  };
+}
+
+const inputAt = ({ source }: MediaModel, seconds: number) => [...(source.start + seconds > 0 ? ["-ss", (source.start + seconds).toFixed(3)] : []), "-f", source.format];
+
+function outputOf(model: MediaModel, { motion, ...size }: Wish, options: Pick<PictureOptions, "watermark" | "tonemap">): string[] {
+  if (motion === undefined) return ["-filter_complex", pictureFilter(model, { ...size, ...options }), "-map", "[picture]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
+  const frames = Math.max(1, Math.round(Math.min(motion.duration, model.duration - size.time) * motion.fps));
+  // One palette of what moves; the pattern of bayer is the same in every picture, so that what stands still costs nothing.
+  const filter = `${pictureFilter(model, { ...size, ...options, first: [`fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
+  return ["-filter_complex", filter, "-map", "[moving]", "-loop", "0", "-f", "gif", "pipe:1"];
+}

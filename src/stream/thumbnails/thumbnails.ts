@@ -1,0 +1,87 @@
+import type { Log } from "../../kernel/index.ts";
+import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
+import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import { streamErrors } from "../errors.ts";
+import type { MediaTools } from "../media/port.ts";
+import type { MediaModel, VideoTrack } from "../model.ts";
+import type { Videos } from "../videos/port.ts";
+import type { Video } from "../videos/video.ts";
+import { createImageStore } from "./image-store.ts";
+import { sheetOf, type Storyboard, storyboardOf, storyboardVtt } from "./sheet.ts";
+import { createStills } from "./stills.ts";
+import { readWish, type Wish } from "./wish.ts";
+
+export interface Thumbnails {
+  /** `thumbnails/thumbnail.jpg`, `.gif`, `thumbnails/storyboard.vtt`, `thumbnails/storyboard-<n>.jpg`. */
+  routes: DeliveryRoute[];
+  /** What the address of the thumbnail without a query shows; for what shows a video elsewhere. Throws noPictures, notReady, imageFailed. */
+  poster(video: Video): Promise<ObjectHandle>;
+}
+
+export interface ThumbnailsParts {
+  tools: MediaTools;
+  objects: ObjectStore;
+  videos: Pick<Videos, "find">;
+  log: Log;
+  /** Images kept of one video. */
+  mostKept?: number;
+}
+
+/** Seconds. What is chosen by the video's own timestamp changes with it. */
+const CACHE = { chosen: 300, asked: 24 * 3600 };
+
+type Pictured = MediaModel & { video: VideoTrack };
+
+/** Pictures of a video, made from its source when they are asked for: they are there before anything is encoded. */
+export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsParts): Thumbnails {
+  const stills = createStills({ tools, objects });
+  const store = createImageStore({ objects, exists: async (uid) => (await videos.find(uid)) !== undefined, log, ...(mostKept !== undefined && { mostKept }) });
+
+  const image = ({ uid, model }: { uid: string; model: Pictured }, wish: Wish) => store.get(uid, nameOf(wish), () => stills.thumbnail(model, wish));
+  const wishOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
+    readWish(query, model.video, { duration: model.duration, defaultTime: thumbnailTimestampPct * model.duration, moving });
+
+  const thumbnail = (moving: boolean) => async ({ video, query, sendObject }: Viewing) => {
+    const model = pictured(video);
+    const found = await image({ uid: video.uid, model }, wishOf(video, model, query, moving));
+    await sendObject(found, { type: moving ? "image/gif" : "image/jpeg", cache: query.has("time") ? CACHE.asked : CACHE.chosen });
+  };
+
+  return {
+    routes: [
+      { path: "thumbnails/thumbnail.jpg", want: "play", handle: thumbnail(false) },
+      { path: "thumbnails/thumbnail.gif", want: "play", handle: thumbnail(true) },
+      {
+        path: "thumbnails/storyboard.vtt", want: "play",
+        async handle({ video, sendText }) {
+          const model = pictured(video);
+          sendText(storyboardVtt(boardOf(model), model.duration, (sheet) => `storyboard-${sheet}.jpg`), { type: "text/vtt; charset=utf-8", cache: CACHE.asked });
+        },
+      },
+      {
+        path: "thumbnails/storyboard-{sheet}.jpg", want: "play",
+        async handle({ video, params, sendObject }) {
+          const model = pictured(video);
+          const sheet = /^\d{1,4}$/.test(params["sheet"]!) ? sheetOf(boardOf(model), Number(params["sheet"])) : undefined;
+          if (sheet === undefined) throw streamErrors.videoNotFound({ uid: video.uid });
+          await sendObject(await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () => stills.sheet(model, sheet)), { type: "image/jpeg", cache: CACHE.asked });
+        },
+      },
+    ],
+    async poster(video) {
+      const model = pictured(video);
+      return image({ uid: video.uid, model }, wishOf(video, model, new URLSearchParams(), false));
+    },
+  };
+}
+
+const boardOf = (model: Pictured): Storyboard => storyboardOf(model);
+
+function pictured({ uid, liveInput, model, state }: Video): Pictured {
+  if (model === null) throw uid === liveInput ? streamErrors.liveNotBegun() : streamErrors.notReady({ state });
+  if (model.video === undefined) throw streamErrors.noPictures();
+  return { ...model, video: model.video };
+}
+
+/** Everything that makes a difference. */
+const nameOf = ({ time, width, height, fit, motion }: Wish) => `t${Math.round(time * 100)}-${width}x${height}-${fit}${motion === undefined ? ".jpg" : `-${Math.round(motion.duration * 10)}-${Math.round(motion.fps * 10)}.gif`}`;

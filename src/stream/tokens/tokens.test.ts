@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { test } from "node:test";
+import { createManualClock, UserError } from "../../kernel/index.ts";
+import { isSignedBy, readToken } from "../../protocol/playback-token/index.ts";
+import { streamErrors } from "../errors.ts";
+import { pemForm } from "../keys/forms.ts";
+import { testVideo } from "../videos/videos.testing.ts";
+import { createTokens, type TokenWish } from "./tokens.ts";
+
+const ACCOUNT = "a".repeat(32);
+const UID = "e".repeat(32);
+const OWN = "0".repeat(32);
+const KEY = "1".repeat(32);
+const FOREIGN = "2".repeat(32);
+const NOW = 1_800_000_000;
+const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const named = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
+function setUp(tokenHours?: number) {
+  const keys = new Map([[KEY, { account: ACCOUNT, publicKey: named.publicKey }], [FOREIGN, { account: "b".repeat(32), publicKey: named.publicKey }]]);
+  const tokens = createTokens({
+    videos: { get: async (account, uid) => (account === ACCOUNT && uid === UID ? testVideo({ uid, account }) : Promise.reject(streamErrors.videoNotFound({ uid }))) },
+    keys: { find: async (id) => keys.get(id), own: async () => ({ id: OWN, privateKey: own.privateKey }) },
+    clock: createManualClock(NOW * 1000 + 700), ...(tokenHours !== undefined && { tokenHours }),
+  });
+  const sign = async (wish?: TokenWish) => {
+    const reading = readToken(await tokens.sign(ACCOUNT, UID, wish));
+    assert.ok(reading.ok);
+    return reading.token;
+  };
+  return { tokens, sign };
+}
+
+const refused = (name: string, text: RegExp) => (err: unknown) => err instanceof UserError && err.kind === name && text.test(err.message + (err.fix ?? ""));
+
+test("without a wish it is good for an hour, from an hour ago, signed with the account's own key, and all its times are whole numbers", async () => {
+  const token = await setUp().sign();
+  assert.deepEqual(token.claims, { kid: OWN, sub: UID, exp: NOW + 3600, nbf: NOW - 3600, downloadable: false, original: false });
+  assert.ok(isSignedBy(token, own.publicKey));
+});
+
+test("what is wished for is in it", async () => {
+  const accessRules = [{ type: "ip.geoip.country", action: "allow", country: ["DE"] }, { type: "any", action: "block" }];
+  const token = await setUp().sign({ exp: NOW + 60, nbf: NOW, downloadable: true, original: true, accessRules });
+  assert.deepEqual(token.claims, { kid: OWN, sub: UID, exp: NOW + 60, nbf: NOW, downloadable: true, original: true });
+  assert.deepEqual(token.rules, accessRules);
+});
+
+test("a key of the account signs when both its id and its pem are given, and belong together", async () => {
+  const { sign, tokens } = setUp();
+  const token = await sign({ id: KEY, pem: pemForm(named.privateKey) });
+  assert.equal(token.claims.kid, KEY);
+  assert.ok(isSignedBy(token, named.publicKey));
+  const all = (wish: TokenWish) => tokens.sign(ACCOUNT, UID, wish);
+  await assert.rejects(all({ id: KEY }), refused("badParameter", /belong together/));
+  await assert.rejects(all({ pem: pemForm(named.privateKey) }), refused("badParameter", /belong together/));
+  await assert.rejects(all({ id: KEY, pem: "nonsense" }), refused("badParameter", /no private RSA key/));
+  await assert.rejects(all({ id: KEY, pem: pemForm(own.privateKey) }), refused("badParameter", /not the private key/));
+  await assert.rejects(all({ id: FOREIGN, pem: pemForm(named.privateKey) }), refused("keyNotFound", /222/));
+  await assert.rejects(all({ id: "9".repeat(32), pem: pemForm(named.privateKey) }), refused("keyNotFound", /999/));
+});
+
+test("an end more than a day ahead, a beginning after the end, unreadable rules and unknown videos are refused", async () => {
+  const { tokens, sign } = setUp();
+  await sign({ exp: NOW + 86_400 });
+  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW + 86_500 }), refused("badParameter", new RegExp(`may be ${NOW + 86_400} now`)));
+  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: (NOW + 60) * 1000 }), refused("badParameter", /in seconds/));
+  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW, nbf: NOW }), refused("badParameter", /not before/));
+  await assert.rejects(tokens.sign(ACCOUNT, UID, { accessRules: [{ type: "any", action: "deny" }] }), refused("badParameter", /accessRules\[0\]/));
+  await assert.rejects(tokens.sign("b".repeat(32), UID), refused("videoNotFound", /./));
+  await setUp(0).sign({ exp: NOW + 1e7 });
+});

@@ -1,0 +1,68 @@
+import type { KeyObject } from "node:crypto";
+import type { Clock } from "../../kernel/index.ts";
+import { parseRules, signToken } from "../../protocol/playback-token/index.ts";
+import { streamErrors } from "../errors.ts";
+import { isPair, readPem } from "../keys/forms.ts";
+import type { SigningKeys } from "../keys/port.ts";
+import type { Videos } from "../videos/port.ts";
+
+/** Signs playback tokens for accounts. */
+export interface Tokens {
+  /** For one video of the account. Throws videoNotFound, badParameter, keyNotFound. */
+  sign(account: string, uid: string, wish?: TokenWish): Promise<string>;
+}
+
+export interface TokenWish {
+  /** A signing key of the account and its private half, in PEM (base64 or plain): both or none. Without them the account's own key signs. */
+  id?: string | undefined;
+  pem?: string | undefined;
+  /** Seconds since the epoch. Default: in an hour. */
+  exp?: number | undefined;
+  /** Default: an hour ago. */
+  nbf?: number | undefined;
+  downloadable?: boolean | undefined;
+  original?: boolean | undefined;
+  /** As they came: checked here. */
+  accessRules?: unknown;
+}
+
+export interface TokensOptions {
+  videos: Pick<Videos, "get">;
+  keys: Pick<SigningKeys, "find" | "own">;
+  clock: Clock;
+  /** Hours ahead that `exp` may be at most; 0: any. Default 24. */
+  tokenHours?: number;
+}
+
+const HOUR = 3600;
+/** Whoever asks for the most there may be does so by a clock of their own. */
+const SKEW = 60;
+
+export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): Tokens {
+  async function keyOf(account: string, { id, pem }: TokenWish): Promise<{ id: string; privateKey: KeyObject }> {
+    if (id === undefined && pem === undefined) return keys.own(account);
+    if (id === undefined || pem === undefined) throw bad("id and pem belong together: send both, or none");
+    const privateKey = readPem(pem);
+    if (privateKey === undefined) throw bad("pem is no private RSA key, as PEM or as that in base64");
+    const known = await keys.find(id);
+    if (known === undefined || known.account !== account) throw streamErrors.keyNotFound({ id: id.slice(0, 64) });
+    if (!isPair(privateKey, known.publicKey)) throw bad("pem is not the private key that belongs to id");
+    return { id, privateKey };
+  }
+
+  return {
+    async sign(account, uid, wish = {}) {
+      const { uid: sub } = await videos.get(account, uid);
+      const now = Math.floor(clock.now() / 1000);
+      const { exp = now + HOUR, nbf = now - HOUR, downloadable = false, original = false } = wish;
+      if (tokenHours > 0 && exp > now + tokenHours * HOUR + SKEW) throw bad(`exp is ${exp}, and may be ${now + tokenHours * HOUR} now: ${tokenHours} hours ahead, in seconds since the epoch`);
+      if (nbf >= exp) throw bad(`nbf (${nbf}) is not before exp (${exp})`);
+      const rules = parseRules(wish.accessRules);
+      if (!rules.ok) throw bad(rules.why);
+      const { id, privateKey } = await keyOf(account, wish);
+      return signToken({ kid: id, sub, exp, nbf, downloadable, original, rules: rules.rules }, privateKey);
+    },
+  };
+}
+
+const bad = (reason: string) => streamErrors.badParameter({ reason });

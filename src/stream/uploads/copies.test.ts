@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { createGuardedFetch } from "../../kernel/guarded-fetch.ts";
+import { createManualClock, UserError } from "../../kernel/index.ts";
+import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
+
+async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-copies-"));
+  const world = await openUploadsWorld({ ...options, folder });
+  t.after(async () => {
+    await world.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  /** When its state is another one than `downloading`. */
+  const settled = async (uid: string) => {
+    for (;;) {
+      const video = (await world.videos.find(uid))!;
+      if (video.state !== "downloading") return video;
+      await new Promise((resolve) => setTimeout(resolve, 5).unref());
+    }
+  };
+  return { ...world, settled };
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+
+/** An origin, and what was asked of it. */
+async function startOrigin(t: TestContext, answer: Answer) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.headers.range ?? ""}`.trim());
+    answer(request, response, asked.length);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/video.mp4?secret=1`, asked };
+}
+
+/** What a file server answers; `cut`: octets after which this answer breaks off. */
+function serve(request: IncomingMessage, response: ServerResponse, bytes: Buffer, { etag = '"1"', cut }: { etag?: string; cut?: number } = {}) {
+  const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? "") ?? [];
+  const fits = request.headers["if-range"] === undefined || request.headers["if-range"] === etag;
+  const start = from !== undefined && fits ? Number(from) : 0;
+  response.writeHead(from !== undefined && fits ? 206 : 200, { etag, "content-length": bytes.length - start, ...(from !== undefined && fits && { "content-range": `bytes ${start}-${bytes.length - 1}/${bytes.length}` }) });
+  if (request.method === "HEAD") return void response.end();
+  if (cut === undefined) return void response.end(bytes.subarray(start));
+  response.write(bytes.subarray(start, start + cut), () => setTimeout(() => response.destroy(), 5));
+}
+
+const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]);
+const refusedWith = (code: number, text: RegExp) => (err: unknown) => err instanceof UserError && err.code === code && text.test(err.message) || assert.fail(String(err));
+
+test("a video is fetched from its address, the size of it known at once", async (t) => {
+  const bytes = video(3_000_000);
+  const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
+  const { uploads, settled, source } = await open(t);
+  const made = await uploads.copy(ACCOUNT, { url: origin.url, creator: "me", meta: { name: "Dog" } });
+  assert.deepEqual([made.state, made.size, made.meta, made.creator, made.readyToStream], ["downloading", bytes.length, { name: "Dog", "downloaded-from": origin.url }, "me", false]);
+  uploads.start();
+  const done = await settled(made.uid);
+  assert.deepEqual([done.state, done.size], ["queued", bytes.length]);
+  assert.equal(Buffer.compare((await source(made.uid))!, bytes), 0);
+  assert.deepEqual(origin.asked, ["HEAD", "GET"]);
+});
+
+test("what broke off goes on where it was, also in another life of the process", async (t) => {
+  const bytes = video(900_000);
+  let open_ = false;
+  const waiting = Promise.withResolvers<void>();
+  const origin = await startOrigin(t, (request, response) => {
+    if (request.headers.range === "bytes=600000-" && !open_) return waiting.resolve();
+    serve(request, response, bytes, request.method === "GET" && request.headers.range !== "bytes=600000-" ? { cut: 300_000 } : {});
+  });
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-copies-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const first = await openUploadsWorld({ folder });
+  first.uploads.start();
+  const { uid } = await first.uploads.copy(ACCOUNT, { url: origin.url });
+  await waiting.promise;
+  await first.close();
+  open_ = true;
+  const { uploads, settled, source } = await open(t, { folder });
+  uploads.start();
+  assert.equal((await settled(uid)).state, "queued");
+  assert.equal(Buffer.compare((await source(uid))!, bytes), 0);
+  assert.deepEqual(origin.asked, ["HEAD", "GET", "GET bytes=300000-", "GET bytes=600000-", "GET bytes=600000-"]);
+});
+
+test("a file that changes while it is copied is copied anew; origins without HEAD, ranges or length do as well", async (t) => {
+  const [first, second] = [video(500_000), video(500_000)];
+  const changing = await startOrigin(t, (request, response, count) => serve(request, response, count <= 2 ? first : second, count <= 2 ? (request.method === "GET" ? { cut: 200_000 } : {}) : { etag: '"2"' }));
+  const plain = await startOrigin(t, (request, response, count): void => {
+    if (request.method === "HEAD") return void response.writeHead(405).end();
+    // Chunked, and no word of ranges; the first answer breaks off.
+    response.writeHead(200, { "transfer-encoding": "chunked" });
+    if (count === 3) return void response.write(first.subarray(0, 1000), () => response.destroy());
+    response.end(first);
+  });
+  const { uploads, settled, source } = await open(t);
+  uploads.start();
+  for (const [origin, bytes, size] of [[changing, second, first.length], [plain, first, 0]] as const) {
+    const { uid, size: told } = await uploads.copy(ACCOUNT, { url: origin.url });
+    assert.equal(told, size);
+    const done = await settled(uid);
+    assert.deepEqual([done.state, done.size], ["queued", bytes.length]);
+    assert.equal(Buffer.compare((await source(uid))!, bytes), 0);
+  }
+});
+
+test("an address that cannot be is refused at once, and no video is made", async (t) => {
+  const status = (code: number): Answer => (_, response) => void response.writeHead(code).end();
+  const world = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
+  const refused = async (answer: Answer, code: number, text: RegExp) => {
+    const { url } = await startOrigin(t, answer);
+    await assert.rejects(world.uploads.copy(ACCOUNT, { url }), refusedWith(code, text));
+  };
+  await refused(status(404), 10010, /Invalid URL: 127\.0\.0\.1 answered with the status 404$/);
+  await refused(status(500), 10010, /status 500/);
+  await refused((request, response) => serve(request, response, Buffer.alloc(0)), 10059, /empty/);
+  await refused((_, response) => void response.writeHead(200, { "content-length": 40_000_000_000 }).flushHeaders(), 10901, /larger than 1073741 bytes/);
+  await refused((request, response) => void response.writeHead(302, { location: request.url! }).end(), 10010, /redirected more than 5 times/);
+  await refused((_, response) => void response.writeHead(302, { location: "file:///etc/passwd" }).end(), 10010, /file:/);
+  for (const url of ["ftp://example.com/a.mp4", "/etc/passwd", "http://a:b@example.com/x", ""]) await assert.rejects(world.uploads.copy(ACCOUNT, { url }), refusedWith(10010, /^Invalid URL/), url);
+  assert.deepEqual(await world.videos.list(ACCOUNT), []);
+});
+
+test("nothing inside is reached: by address, by name, by redirect, or a second later", async (t) => {
+  const inside = await startOrigin(t, (request, response) => serve(request, response, video(10)));
+  const { port } = new URL(inside.url);
+  const names: Record<string, string[]> = { "inside.example": ["127.0.0.1"], "mixed.example": ["10.0.0.1", "::1"] };
+  const guarded = createGuardedFetch({ allowPrivate: false, lookup: async (host) => names[host] ?? [] });
+  const { uploads, base } = await open(t, { more: { fetch: guarded } });
+  for (const url of [inside.url, `http://inside.example:${port}/`, `http://mixed.example/`, `http://[::ffff:127.0.0.1]:${port}/`, `http://169.254.169.254/latest/meta-data`, `${base}/upload/x`]) {
+    await assert.rejects(uploads.copy(ACCOUNT, { url }), refusedWith(10010, / leads to no public address, and nothing is fetched from or sent to another$/), url);
+  }
+  assert.equal(inside.asked.length, 0);
+
+  // What was outside when it was asked about, and is inside when it is fetched.
+  let open_ = true;
+  const rebinding = createGuardedFetch({ allowPrivate: () => open_ });
+  const world = await open(t, { more: { fetch: rebinding } });
+  const { uid } = await world.uploads.copy(ACCOUNT, { url: inside.url });
+  open_ = false;
+  world.uploads.start();
+  const failed = await world.settled(uid);
+  assert.deepEqual([failed.state, failed.errorReason?.code], ["error", "ERR_FETCH_ORIGIN_ERROR"]);
+  assert.ok(!inside.asked.includes("GET"));
+});
+
+test("an origin that fails later makes the video fail, with what was wrong; an endless one ends at the limit", async (t) => {
+  const cases: [Answer, RegExp][] = [
+    [(request, response) => (request.method === "HEAD" ? serve(request, response, video(100)) : void response.writeHead(403).end()), /could not be fetched: 127\.0\.0\.1 answered with the status 403/],
+    [(request, response) => (request.method === "HEAD" ? serve(request, response, video(100)) : void response.destroy()), /could not be fetched/],
+    [(request, response) => {
+      response.writeHead(200);
+      if (request.method === "HEAD") return void response.end();
+      const more = () => {
+        while (response.writable && response.write(Buffer.alloc(64 * 1024, 1)));
+        if (response.writable) response.once("drain", more);
+      };
+      more();
+    }, /larger than 1073741 bytes/],
+    // Two octets are told, and none comes.
+    [(request, response) => void response.writeHead(200, request.method === "HEAD" ? { "content-length": 2 } : {}).end(), /empty/],
+  ];
+  const { uploads, settled, objects } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
+  uploads.start();
+  for (const [answer, text] of cases) {
+    const { url } = await startOrigin(t, answer);
+    const { uid } = await uploads.copy(ACCOUNT, { url });
+    const failed = await settled(uid);
+    assert.deepEqual([failed.state, failed.errorReason?.code], ["error", "ERR_FETCH_ORIGIN_ERROR"]);
+    assert.match(failed.errorReason!.text, text);
+    assert.ok(!failed.errorReason!.text.includes("secret"));
+    assert.equal(await objects.partial(`stream/${uid}/source`).size(), 0);
+  }
+});
+
+test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => {
+  const begun = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const slow = await startOrigin(t, (request, response) => {
+    if (request.method === "HEAD") return serve(request, response, video(1000));
+    response.writeHead(200, { "content-length": 1012 }).write("drop");
+    begun.resolve();
+    // Of a request without a body, that comes at once.
+    response.once("close", closed.resolve);
+  });
+  const { uploads, videos, objects } = await open(t);
+  uploads.start();
+  videos.start();
+  const { uid } = await uploads.copy(ACCOUNT, { url: slow.url });
+  await begun.promise;
+  await videos.delete(ACCOUNT, uid);
+  await closed.promise;
+  while ((await objects.partial(`stream/${uid}/source`).size()) > 0) await new Promise((resolve) => setImmediate(resolve));
+});
+
+test("an address that nobody fetches, for want of a job, is taken up", async (t) => {
+  const bytes = video(1000);
+  const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
+  const clock = createManualClock(Date.UTC(2026, 10, 21));
+  const { uploads, db, settled } = await open(t, { clock });
+  const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
+  const jobs = db.tables<{ jobs: { kind: string } }>();
+  await jobs.deleteFrom("jobs").where("kind", "=", "stream.copy").execute();
+  uploads.start();
+  await uploads.recover();
+  // It may be just being made.
+  assert.deepEqual(await jobs.selectFrom("jobs").selectAll().where("kind", "=", "stream.copy").execute(), []);
+  clock.advance(11 * 60_000);
+  await uploads.recover();
+  assert.equal((await settled(uid)).state, "queued");
+});

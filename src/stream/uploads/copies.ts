@@ -1,0 +1,154 @@
+import { messageOf, UserError } from "../../kernel/index.ts";
+import { isStoreError, type Job, type JobContext, type JobWorker } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import { VIDEO_CHANGED } from "../videos/known.ts";
+import type { CreationParts } from "./creation.ts";
+import { draftOf } from "./drafts.ts";
+import { answered, askOrigin, describe, isFine, isForGood, startOf } from "./origin.ts";
+import type { Uploads } from "./port.ts";
+import type { UploadRow } from "./uploads-table.ts";
+
+export const COPY_JOB = "stream.copy";
+
+export interface Copies extends Pick<Uploads, "copy" | "start" | "close"> {
+  /** Once more, for one whose job may never have been made. */
+  enqueue(uid: string): Promise<void>;
+}
+
+const GIB = 1024 ** 3;
+const AT_ONCE = 4;
+const LEASE_MS = 30_000;
+/** Below this, an origin is one that does not want to be copied from. */
+const SLOWEST = 64 * 1024;
+const LONGEST_MS = 24 * 3_600_000;
+/** Between two requests of one attempt, when the first brought something. */
+const BREATH_MS = 500;
+
+const USUAL = { attempts: 10, backoff: (attempt: number) => Math.min(300_000, 2000 * 2 ** (attempt - 1)) };
+
+/** It makes no difference to ask once more. */
+class ForGood extends Error {}
+
+/** Videos that are fetched from an address: asked about at once, copied by a job that goes on where the last one ended. */
+export function createCopies(parts: CreationParts): Copies {
+  const { clock, log, jobs, events, settings, videos, fetch, table, sources, turns, copyRetries: { attempts, backoff } = USUAL } = parts;
+  const limit = Math.floor(settings.upload_gb * GIB);
+  let worker: JobWorker | undefined;
+
+  const tooLarge = () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" });
+  const enqueue = async (uid: string) => void (await jobs.enqueue(COPY_JOB, { uid }, { key: uid, attempts }));
+
+  /** One request for what is missing. True when nothing is. */
+  async function fetchMore(row: UploadRow, signal: AbortSignal): Promise<boolean> {
+    const partial = sources.partial(row.uid);
+    const kept = await sources.offset(row);
+    if (row.length !== null && kept === row.length) return true;
+    const ranged = kept > 0 ? { range: `bytes=${kept}-`, ...(row.version !== null && { "if-range": row.version }) } : undefined;
+    const answer = await fetch(row.url!, { ...(ranged && { headers: ranged }), signal, totalMs: LONGEST_MS, slowest: SLOWEST, maxBytes: limit });
+    try {
+      const { size, version } = describe(answer);
+      if (answer.status === 416 && size === kept) return finished(row, kept);
+      const start = startOf(answer);
+      if (!isFine(answer.status) || (start !== 0 && start !== kept)) {
+        if (answer.status === 416 || isFine(answer.status)) await sources.discard(row.uid);
+        throw isForGood(answer.status) ? new ForGood(answered(row.url!, answer.status)) : new Error(answered(row.url!, answer.status));
+      }
+      if ((size ?? 0) > limit) throw new ForGood(tooLarge().message);
+      // Another file than the one that was begun.
+      if (start === 0 && kept > 0) await sources.discard(row.uid);
+      if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
+        await sources.discard(row.uid);
+        throw new Error("the file at its origin has become another one");
+      }
+      Object.assign(row, { length: size ?? null, version: version ?? null });
+      await table.change(row.uid, { length: row.length, version: row.version, touched_at: clock.now() });
+      const now = await partial.append(start, answer.body);
+      if (now > limit) throw new ForGood(tooLarge().message);
+      if (row.length !== null && now !== row.length) throw new Error(`${now} of ${row.length} bytes came`);
+      return finished(row, now);
+    } finally {
+      answer.close();
+    }
+  }
+
+  function finished(row: UploadRow, size: number): true {
+    if (size === 0) throw new ForGood("The file at its origin is empty.");
+    row.length = size;
+    return true;
+  }
+
+  /** For as long as something comes. */
+  async function copy(row: UploadRow, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const before = await sources.offset(row);
+      try {
+        if (await fetchMore(row, signal)) break;
+      } catch (err) {
+        if (signal.aborted || isLasting(err) || isStoreError(err) || (await sources.offset(row)) <= before) throw err;
+        log.info({ video: row.uid, err }, "a copy broke off, and goes on");
+        await clock.sleep(BREATH_MS, signal);
+      }
+    }
+    await sources.finish(row, row.length!);
+  }
+
+  async function run({ payload, attempt }: Job, { signal }: JobContext): Promise<void> {
+    const { uid } = payload as { uid: string };
+    const row = await table.find(uid);
+    if (row === undefined || row.kind !== "copy" || row.finished_at !== null) return;
+    const gone = new AbortController();
+    const isGone = async () => {
+      if ((await videos.find(uid))?.state !== "downloading") gone.abort(new Error("the video is not to be copied any more"));
+    };
+    const unsubscribe = events.subscribe(VIDEO_CHANGED, (id) => {
+      if (id === uid || id === "") isGone().catch(() => {});
+    });
+    await isGone();
+    const end = await turns.take(uid, { signal });
+    try {
+      if (end === undefined) throw streamErrors.uploadBusy();
+      if (gone.signal.aborted) return await sources.discard(uid);
+      await copy(row, AbortSignal.any([signal, gone.signal]));
+    } catch (err) {
+      if (gone.signal.aborted) return await sources.discard(uid);
+      if (signal.aborted) throw err;
+      if (!isLasting(err) && attempt < attempts) throw err;
+      await giveUp(row, err);
+    } finally {
+      unsubscribe();
+      end?.();
+    }
+  }
+
+  async function giveUp({ uid }: UploadRow, err: unknown): Promise<void> {
+    log.info({ video: uid, err }, "a video could not be copied");
+    const ours = isStoreError(err);
+    await sources.discard(uid);
+    await videos.failed(uid, ours ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR", ours ? undefined : `The video could not be fetched: ${messageOf(err).replace(/^Invalid URL: /, "")}`);
+    await table.remove(uid);
+  }
+
+  return {
+    enqueue,
+    async copy(account, { url, ...asked }) {
+      const { size, version } = await askOrigin(fetch, url);
+      if ((size ?? 0) > limit) throw tooLarge();
+      const draft = await draftOf(parts, account, { ...asked, meta: { ...asked.meta, "downloaded-from": url } });
+      const video = await videos.create(account, { ...draft, ...(size !== undefined && { size }) }, "downloading");
+      await table.insert({ uid: video.uid, account_id: account, kind: "copy", url, length: size ?? null, version: version ?? null, touched_at: clock.now() });
+      await enqueue(video.uid);
+      return video;
+    },
+    start() {
+      worker ??= jobs.work(COPY_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS, backoff }, run);
+    },
+    async close() {
+      await worker?.stop({ graceMs: 0 });
+    },
+  };
+}
+
+/** What the guard refuses is not going to be let through later. */
+const isLasting = (err: unknown): boolean =>
+  err instanceof ForGood || (err instanceof UserError && err.domain === "fetch" && ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) || err instanceof UserError && err.domain === "stream" && err.kind === "notAVideo";
+

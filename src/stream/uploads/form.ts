@@ -1,0 +1,90 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { Busboy, type BusboyInstance } from "@fastify/busboy";
+import { messageOf, UserError } from "../../kernel/index.ts";
+import { streamErrors } from "../errors.ts";
+import { lookedAt } from "./looked-at.ts";
+
+export interface FormFile {
+  /** As the sender calls it. */
+  name: string | undefined;
+  /** Throws tooLarge, formBrokeOff. */
+  body: AsyncIterable<Uint8Array>;
+}
+
+export interface FormOptions {
+  /** Takes the fields that are no files; whole when the form is. */
+  fields?: Map<string, string>;
+  /** Why this beginning of a file is not taken. Default: it is plainly no video. */
+  refuse?: (head: Buffer, whole: boolean) => string | undefined;
+}
+
+/** Around the file: names, boundaries, other fields. */
+const AROUND = 64 * 1024;
+
+/**
+ * A form (RFC 7578) as it arrives: its first file is given to `keep`, the rest is passed over. Resolves when the form has ended as it should, and
+ * `keep` is done; what was kept is to be thrown away when it rejects. The connection lives on for an answer. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
+ */
+export async function readForm<Kept>(incoming: IncomingMessage, maxBytes: number, keep: (file: FormFile) => Promise<Kept>, { fields, refuse }: FormOptions = {}): Promise<Kept> {
+  const type = incoming.headers["content-type"] ?? "";
+  if (!/^multipart\/form-data\s*;/i.test(type)) throw streamErrors.badParameter({ reason: `send multipart/form-data with a part named file (videos may come by TUS too: Tus-Resumable: 1.0.0), and not ${JSON.stringify(type.slice(0, 80))}` });
+  if (Number(incoming.headers["content-length"] ?? 0) > maxBytes + AROUND) throw tooLarge(maxBytes);
+  const parser = createParser(incoming);
+  const { promise, resolve, reject } = Promise.withResolvers<Kept>();
+  let keeping: Promise<Kept> | undefined;
+  let file: Readable | undefined;
+
+  parser.on("field", (name, value) => void fields?.set(name, value));
+  parser.on("file", (_, stream, name) => {
+    if (keeping !== undefined) return void stream.resume();
+    file = stream.on("error", () => {});
+    keeping = keep({ name, body: fileOf(stream, maxBytes, refuse) });
+    keeping.catch(reject);
+  });
+  parser.on("finish", () => {
+    if (keeping === undefined) reject(streamErrors.badParameter({ reason: "the form has no part named file" }));
+    else keeping.then(resolve, reject);
+  });
+  const brokeOff = (err: Error) => {
+    reject(streamErrors.formBrokeOff({ reason: messageOf(err) }));
+    file?.destroy(err);
+  };
+  parser.on("error", (err) => brokeOff(err as Error));
+  // What has come and was not read yet is gone with the connection.
+  const onClose = () => {
+    if (!incoming.readableEnded) brokeOff(new Error("the connection was closed"));
+  };
+  incoming.once("error", brokeOff).once("close", onClose);
+  // It may have been closed while who may upload was looked up: then nothing tells of it any more.
+  if (incoming.destroyed) onClose();
+  incoming.pipe(parser);
+  try {
+    return await promise;
+  } finally {
+    incoming.off("error", brokeOff).off("close", onClose).on("error", () => {});
+    incoming.unpipe(parser);
+    // What is still to come is not for anybody.
+    incoming.resume();
+    file?.destroy();
+    await Promise.allSettled([keeping]);
+  }
+}
+
+function createParser(incoming: IncomingMessage): BusboyInstance {
+  try {
+    return new Busboy({ headers: incoming.headers as { "content-type": string }, limits: { parts: 100, fields: 50, files: 10, fieldNameSize: 200, fieldSize: 16 * 1024, headerPairs: 50 } });
+  } catch (err) {
+    throw streamErrors.badParameter({ reason: `the form cannot be read: ${messageOf(err)}` });
+  }
+}
+
+const tooLarge = (limit: number) => streamErrors.tooLarge({ limit, rule: "an upload in one request has no more (stream.basic_upload_mb); send larger files by TUS" });
+
+async function* fileOf(stream: Readable, maxBytes: number, refuse: FormOptions["refuse"]): AsyncGenerator<Uint8Array> {
+  try {
+    yield* lookedAt(stream, maxBytes, () => tooLarge(maxBytes), refuse);
+  } catch (err) {
+    throw err instanceof UserError ? err : streamErrors.formBrokeOff({ reason: messageOf(err) }, { cause: err });
+  }
+}

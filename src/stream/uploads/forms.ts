@@ -1,0 +1,119 @@
+import type { IncomingMessage } from "node:http";
+import { streamErrors } from "../errors.ts";
+import type { Video } from "../videos/video.ts";
+import { type CreationParts, nameAfter } from "./creation.ts";
+import { draftOf, ONE_DAY_MS } from "./drafts.ts";
+import { readForm } from "./form.ts";
+import { lookedAt } from "./looked-at.ts";
+import type { AskedVideo, Uploads } from "./port.ts";
+import type { UploadRow } from "./uploads-table.ts";
+
+export interface Forms extends Pick<Uploads, "form" | "bytes"> {
+  /** To a one-time address, in one request. Throws alreadyUploaded, uploadBusy, and what a form throws. */
+  toAddress(row: UploadRow, incoming: IncomingMessage): Promise<Video>;
+}
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+/** A name that somebody else chose for a file. */
+const MAX_NAME = 500;
+
+/** Uploads in one request. The file is an object before anybody is told; what was kept of one that went wrong is removed. */
+export function createForms(parts: CreationParts): Forms {
+  const { objects, clock, log, settings, videos, table, sources, turns } = parts;
+  const maxBytes = settings.basic_upload_mb * MIB;
+
+  async function keepUnder(uid: string, { first, rest }: Begun, most: number): Promise<number> {
+    const { size } = await objects.put(sources.key(uid), whole(first, rest), { maxBytes: most });
+    return size;
+  }
+  const remove = (uid: string) => objects.delete([sources.key(uid)]).catch((err: unknown) => log.warn({ err, video: uid }, "what was kept of a broken upload could not be removed"));
+
+  /** Makes a video when `receive` has something for it, and nothing where that fails. */
+  async function take(account: string, by: string, receive: (keep: (asked: AskedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>) => Promise<number>): Promise<Video> {
+    let made: Video | undefined;
+    try {
+      const size = await receive(async (asked, body, most) => {
+        // Nothing is made of what is refused at its first look.
+        const begun = await begin(body);
+        made = await videos.create(account, await draftOf(parts, account, asked, ONE_DAY_MS));
+        return keepUnder(made.uid, begun, most);
+      });
+      log.info({ video: made!.uid, account, octets: size, by }, "a video has been uploaded");
+      return await sources.taken(made!.uid, size);
+    } catch (err) {
+      if (made !== undefined) {
+        await remove(made.uid);
+        await videos.delete(account, made.uid).catch(() => {});
+      }
+      throw err;
+    }
+  }
+
+  return {
+    form: (account, incoming, { asked = {}, confirm } = {}) =>
+      take(account, "form", async (keep) => {
+        const size = await readForm(incoming, maxBytes, ({ name, body }) => keep({ ...asked, ...(name !== undefined && name !== "" && { meta: { name: name.slice(0, MAX_NAME), ...asked.meta } }) }, body, maxBytes));
+        await confirm?.();
+        return size;
+      }),
+    bytes: (account, body, asked = {}) =>
+      take(account, "bytes", (keep) => {
+        const limit = Math.floor(settings.upload_gb * GIB);
+        return keep(asked, lookedAt(body, limit, () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" })), limit);
+      }),
+    async toAddress({ uid }, incoming) {
+      const end = await turns.take(uid);
+      if (end === undefined) throw streamErrors.uploadBusy();
+      try {
+        // While it waited for its turn, another one may have been taken.
+        const row = await table.find(uid);
+        const video = await videos.find(uid);
+        if (row === undefined || video === undefined) throw streamErrors.uploadNotFound();
+        if (row.finished_at !== null || video.state !== "pendingupload") throw streamErrors.alreadyUploaded({ uid });
+        return await receive(row, video, incoming);
+      } finally {
+        end();
+      }
+    },
+  };
+
+  async function receive(row: UploadRow, { uid, maxSizeBytes }: Video, incoming: IncomingMessage): Promise<Video> {
+    const most = Math.min(maxBytes, maxSizeBytes ?? Infinity);
+    let name: string | undefined;
+    let size: number;
+    try {
+      size = await readForm(incoming, most, async (file) => {
+        name = file.name;
+        return keepUnder(uid, await begin(sources.touching(uid, file.body)), most);
+      });
+    } catch (err) {
+      await remove(uid);
+      throw err;
+    }
+    await sources.discard(uid);
+    await nameAfter(parts, row, name);
+    const video = await sources.taken(uid, size);
+    await table.change(uid, { finished_at: clock.now(), length: size });
+    log.info({ video: uid, account: row.account_id, octets: size, by: "form" }, "a video has been uploaded");
+    return video;
+  }
+}
+
+interface Begun {
+  first: IteratorResult<Uint8Array>;
+  rest: AsyncIterator<Uint8Array>;
+}
+
+async function begin(body: AsyncIterable<Uint8Array>): Promise<Begun> {
+  const rest = body[Symbol.asyncIterator]();
+  return { first: await rest.next(), rest };
+}
+
+async function* whole(first: IteratorResult<Uint8Array>, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    for (let next = first; next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}

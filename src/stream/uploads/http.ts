@@ -1,0 +1,181 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { UserError } from "../../kernel/index.ts";
+import { isStoreError } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import type { Video } from "../videos/video.ts";
+import { checkChunk } from "./chunk-rules.ts";
+import { checkVersion, type CreationParts, type Creations } from "./creation.ts";
+import type { Forms } from "./forms.ts";
+import { textOf } from "./tus.ts";
+import { isSecretOf, type UploadRow } from "./uploads-table.ts";
+
+/** Shows a person what may be done at a one-time address. */
+export type UploadPages = (request: IncomingMessage, response: ServerResponse, page: ShownUpload) => Promise<void>;
+
+export interface ShownUpload {
+  state: "open" | "done" | "expired";
+  maxBytes?: number;
+  maxDurationSeconds?: number;
+  /** Address of the video's watch page; absent for protected videos. */
+  watch?: string;
+}
+
+export interface UploadHttpParts extends CreationParts {
+  creations: Creations;
+  forms: Forms;
+  tus: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** The end of the path, wherever it is mounted. */
+const ADDRESS = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|$)/;
+const METHODS = "POST, HEAD, PATCH, DELETE, OPTIONS, GET";
+/** A file may be sent from any page: who has the address may. */
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "Location, Stream-Media-Id, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset",
+};
+const PREFLIGHT = {
+  ...CORS, "access-control-allow-methods": METHODS, "access-control-max-age": "86400",
+  "access-control-allow-headers": "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
+};
+const GIB = 1024 ** 3;
+const DAY = 86_400_000;
+/** More than the largest chunk. */
+const PASSED_OVER = 256 * 1024 * 1024;
+/** What came within this time is still on its way. */
+export const ARRIVING_MS = 3_600_000;
+
+/** Everything below `/upload/<uid>/<secret>`. The address is the permission; whatever else a client sends to prove itself is left alone. */
+export function createUploadHttp(parts: UploadHttpParts): Handler {
+  const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = parts;
+  const maxBytes = Math.floor(settings.upload_gb * GIB);
+
+  /** What has begun in time may end later, for a day. */
+  function isLate(row: UploadRow, { uploadExpiry }: Video): boolean {
+    const now = clock.now();
+    if (row.finished_at !== null || uploadExpiry === null || now <= uploadExpiry) return false;
+    return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;
+  }
+
+  /** The upload of an address. Throws uploadNotFound. */
+  async function find(url: string): Promise<{ row: UploadRow; video: Video; secret: string }> {
+    const [, uid, secret = ""] = ADDRESS.exec(url) ?? [];
+    const row = uid === undefined ? undefined : await table.find(uid);
+    const video = row !== undefined && isSecretOf(row, secret) ? await videos.find(row.uid) : undefined;
+    if (row === undefined || video === undefined) throw streamErrors.uploadNotFound();
+    return { row, video, secret };
+  }
+
+  function options(response: ServerResponse): void {
+    response.writeHead(204, { ...PREFLIGHT, "tus-resumable": "1.0.0", "tus-version": "1.0.0", "tus-extension": "creation,creation-with-upload,expiration,termination", "tus-max-size": String(maxBytes) }).end();
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = methodOf(request);
+    if (method === "OPTIONS") return options(response);
+    const { row, video, secret } = await find(request.url!);
+    if (method === "GET") return show(request, response, row, video);
+    if (isLate(row, video)) throw streamErrors.uploadExpired({ at: new Date(video.uploadExpiry!).toISOString() });
+    if (method === "POST") return post(request, response, row, secret);
+    if (method !== "HEAD" && method !== "PATCH" && method !== "DELETE") return void response.writeHead(405, { ...CORS, allow: METHODS }).end();
+    checkVersion(request.headers);
+    if (row.length === null) throw streamErrors.uploadNotFound();
+    if (method === "PATCH") checkPatch(request, row, row.length);
+    if (row.finished_at === null && video.uploadExpiry !== null) response.setHeader("upload-expires", new Date(video.uploadExpiry).toUTCString());
+    if (method === "HEAD" && row.metadata !== null && row.metadata !== "") response.setHeader("upload-metadata", row.metadata);
+    response.setHeader("stream-media-id", row.uid);
+    // What a proxy says of its own connection is no business of the upload, and metadata was said at its creation: the library is strict about the form of both.
+    for (const name of ["x-forwarded-proto", "upload-metadata"]) dropHeader(request, name);
+    // It reads addresses by rules of its own: what it is given names the upload whose secret was checked, and no other.
+    request.url = `/upload/${row.uid}/${secret}`;
+    return tus(request, response);
+  }
+
+  async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
+    const state = row.finished_at !== null || video.state !== "pendingupload" ? "done" : isLate(row, video) ? "expired" : "open";
+    const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
+    const shown: ShownUpload = { state, maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes), ...(maxDurationSeconds !== null && { maxDurationSeconds }), ...(!requireSignedURLs && { watch: urls.of(video).watch }) };
+    if (page !== undefined) return page(request, response, shown);
+    response.writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }).end(`${STATES[state]}\n`);
+  }
+
+  async function post(request: IncomingMessage, response: ServerResponse, row: UploadRow, secret: string): Promise<void> {
+    if (request.headers["tus-resumable"] === undefined) {
+      const { uid } = await forms.toAddress(row, request);
+      return sendJson(response, 200, { result: { uid }, success: true, errors: [], messages: [] });
+    }
+    if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
+    const headers = await creations.begin(row, secret, { headers: request.headers, ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }) });
+    // The address it came to, whatever name of this server is in it.
+    response.writeHead(201, { ...CORS, ...headers, location: request.url!.replace(/\?.*$/, ""), "content-length": "0" }).end();
+  }
+
+  /** Whoever has the address; what was once uploaded is not replaced. */
+  function checkPatch({ headers }: IncomingMessage, row: UploadRow, length: number): void {
+    if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
+    const octets = headers["content-length"];
+    const offset = Number(headers["upload-offset"]);
+    if (Number.isSafeInteger(offset)) checkChunk({ offset, octets: octets === undefined ? undefined : Number(octets), length, max: settings.chunk_mb * 1024 * 1024 });
+  }
+
+  return async (request, response) => {
+    try {
+      await serve(request, response);
+    } catch (err) {
+      if (response.headersSent) return void response.destroy();
+      if (!(err instanceof UserError)) log.error({ err }, "an upload failed");
+      else if (isStoreError(err) && err.entry.http >= 500) log.error({ err }, "an upload failed");
+      refuse(request, response, err instanceof UserError ? err : undefined);
+    }
+  };
+}
+
+const STATES = {
+  open: "A video may be uploaded here, once: by POST of a form with a part named file, or with a TUS client.",
+  done: "The video has been uploaded.",
+  expired: "It is too late: this address is no longer valid. Ask for another one.",
+};
+
+/** TUS 1.0.0, Requests: for clients whose environment knows no PATCH and DELETE. */
+function methodOf(request: IncomingMessage): string {
+  const override = request.headers["x-http-method-override"];
+  if (request.method === "POST" && typeof override === "string") request.method = override.toUpperCase();
+  return request.method!;
+}
+
+function dropHeader({ headers, rawHeaders }: IncomingMessage, name: string): void {
+  delete headers[name];
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) if (rawHeaders[at]!.toLowerCase() === name) rawHeaders.splice(at, 2);
+}
+
+/** A creation with an upload (TUS 1.0.0) names the type of what comes with it. */
+export const carriesUpload = ({ headers }: IncomingMessage): boolean => headers["content-type"] === "application/offset+octet-stream";
+
+/** In words for those who speak TUS, in the envelope of the API for others. */
+function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
+  const status = error?.entry.http ?? 500;
+  const message = error === undefined ? "The server failed; its log tells why." : textOf(error);
+  const headers = { ...CORS, "cache-control": "no-store", ...(status === 409 && { "x-should-retry": "false" }) };
+  passOver(request);
+  if (request.headers["tus-resumable"] === undefined && request.method === "POST") {
+    return sendJson(response, status, { result: null, success: false, errors: [{ code: Number(error?.code) || 10001, message }], messages: [] }, headers);
+  }
+  const text = Buffer.from(`${message}\n`);
+  response.writeHead(status, { ...headers, "content-type": "text/plain; charset=utf-8", "content-length": text.length, "tus-resumable": "1.0.0", ...(status === 412 && { "tus-version": "1.0.0" }) }).end(request.method === "HEAD" ? undefined : text);
+}
+
+/** A client that is cut while it sends may never see the answer: the rest is read and thrown away, unless it is without end. */
+function passOver(request: IncomingMessage): void {
+  let octets = 0;
+  request.on("error", () => {}).on("data", (piece: Buffer) => {
+    octets += piece.length;
+    if (octets > PASSED_OVER) request.socket.destroy();
+  });
+}
+
+function sendJson(response: ServerResponse, status: number, envelope: unknown, headers: Record<string, string> = CORS): void {
+  const text = Buffer.from(JSON.stringify(envelope));
+  response.writeHead(status, { ...headers, "content-type": "application/json", "content-length": text.length }).end(text);
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { test, type TestContext } from "node:test";
+import * as tus from "tus-js-client";
+import { openUploadsWorld } from "./uploads.testing.ts";
+
+const MIB = 1024 * 1024;
+
+/** A server in a process of its own; each start is on the port of the first. */
+async function startServer(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
+  let child: ChildProcess | undefined;
+  let port = 0;
+  const start = async (): Promise<string> => {
+    child = spawn(process.execPath, [join(import.meta.dirname, "upload-process.testing.ts"), folder, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
+    const base = String((await once(child.stdout!, "data"))[0]).trim();
+    port = Number(new URL(base).port);
+    return base;
+  };
+  const kill = async () => {
+    const gone = once(child!, "exit");
+    child!.kill("SIGKILL");
+    await gone;
+  };
+  t.after(async () => {
+    if (child?.exitCode === null && child.signalCode === null) await kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { folder, start, kill };
+}
+
+test("a server that is killed again and again loses nothing it has acknowledged: the upload goes on, and ends whole", { timeout: 60_000 }, async (t) => {
+  const { folder, start, kill } = await startServer(t);
+  const base = await start();
+  const bytes = randomBytes(18 * MIB + 777);
+  // In the first chunk, at its end, in the third, in the last one.
+  const moments = [2 * MIB, 6 * MIB - 1, 13 * MIB, 17 * MIB];
+  let acknowledged = 0;
+  let restarting = Promise.resolve();
+  let uid: string | undefined;
+  let kills = 0;
+
+  await new Promise<void>((resolve, reject) => {
+    const upload = new tus.Upload(bytes, {
+      endpoint: `${base}/tus`, chunkSize: 6 * MIB, retryDelays: [50, 100, 200, 500, 1000, 1000, 1000, 1000, 1000], onError: reject, onSuccess: () => resolve(),
+      onProgress(sent) {
+        if (moments.length === 0 || sent < moments[0]!) return;
+        moments.shift();
+        kills++;
+        restarting = restarting.then(kill).then(start).then(() => undefined);
+      },
+      onAfterResponse(request, response) {
+        uid ??= response.getHeader("stream-media-id");
+        const offset = Number(response.getHeader("upload-offset") ?? 0);
+        if (request.getMethod() === "HEAD" && response.getStatus() === 200) assert.ok(offset >= acknowledged, `${offset} after ${acknowledged} were acknowledged`);
+        acknowledged = Math.max(acknowledged, offset);
+      },
+    });
+    upload.start();
+  });
+  await restarting;
+  // The last answer has come: at this very moment everything of it is kept.
+  await kill();
+  assert.equal(kills, 4);
+  const world = await openUploadsWorld({ folder });
+  t.after(world.close);
+  const video = (await world.videos.find(uid!))!;
+  assert.deepEqual([video.state, video.size], ["queued", bytes.length]);
+  assert.equal(Buffer.compare((await world.source(uid!))!, bytes), 0);
+});
+
+test("an upload that was whole when the server died before it told anybody is taken up at its start", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const bytes = Buffer.from("0123456789");
+  const made: string[] = [];
+  {
+    const { base, uploads, objects, close } = await openUploadsWorld({ folder });
+    const create = async () => (await fetch(`${base}/tus`, { method: "POST", headers: { "tus-resumable": "1.0.0", "upload-length": "10" } })).headers.get("stream-media-id")!;
+    made.push(await create(), await create(), await create());
+    // Before it was one object, before its video was told of it, and not whole.
+    for (const [n, uid] of made.entries()) await objects.partial(`stream/${uid}/source`).append(0, Readable.from([bytes.subarray(0, n === 2 ? 9 : 10)]));
+    await objects.partial(`stream/${made[1]!}/source`).complete(10);
+    await uploads.close();
+    await close();
+  }
+  const world = await openUploadsWorld({ folder });
+  t.after(world.close);
+  assert.deepEqual(await Promise.all(made.map(async (uid) => (await world.videos.find(uid))!.state)), ["queued", "queued", "pendingupload"]);
+  assert.equal(String(await world.source(made[0]!)), "0123456789");
+});

@@ -1,0 +1,28 @@
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
+import type { Videos } from "../videos/port.ts";
+import type { StreamUrls } from "../videos/urls.ts";
+import type { WatermarkProfile } from "../videos/video.ts";
+import type { UploadPages } from "./http.ts";
+
+export interface UploadsParts {
+  db: Db;
+  objects: ObjectStore;
+  jobs: Jobs;
+  events: Events;
+  clock: Clock;
+  ids: Pick<Ids, "token">;
+  log: Log;
+  settings: Pick<Settings["stream"], "upload_gb" | "basic_upload_mb" | "chunk_mb">;
+  videos: Pick<Videos, "create" | "find" | "edit" | "delete" | "uploaded" | "failed">;
+  urls: Pick<StreamUrls, "upload" | "of">;
+  fetch: GuardedFetch;
+  /** A profile of the account. Throws where there is none. Absent: there are no watermarks. */
+  findWatermark?: (account: string, uid: string) => Promise<WatermarkProfile>;
+  /** What a person sees at a one-time address. Absent: a line of text. */
+  page?: UploadPages;
+  /** Of copies that could not go on. Default: ten attempts, after 2 s, doubling, at most 5 minutes. */
+  copyRetries?: { attempts: number; backoff: (attempt: number) => number };
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { setImmediate as soon } from "node:timers/promises";
+import { test } from "node:test";
+import { UserError } from "../../kernel/index.ts";
+import { checkChunk, type Chunk } from "./chunk-rules.ts";
+import { plainlyNoVideo } from "./plainly-no-video.ts";
+import { createTurns } from "./turns.ts";
+
+const MIB = 1024 * 1024;
+
+test("chunks: whole units of 256 KiB, 5 MiB at least, except the last; the text names rule and value", () => {
+  const chunk = (octets: number | undefined, more: Partial<Chunk> = {}) => checkChunk({ offset: 0, octets, length: 1000 * MIB, max: 200 * MIB, ...more });
+  for (const octets of [5 * MIB, 50 * MIB, 200 * MIB, 5 * MIB + 262_144, 0, undefined]) chunk(octets);
+  chunk(1, { offset: 1000 * MIB - 1 });
+  chunk(77, { length: 77 });
+  chunk(900 * MIB, { max: 0 });
+  const refused = (text: RegExp) => (err: unknown) => err instanceof UserError && err.code === 10005 && err.entry.http === 400 && text.test(err.message);
+  assert.throws(() => chunk(5 * MIB + 1), refused(/Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242881 bytes/));
+  assert.throws(() => chunk(262_144), refused(/at least 5242880 bytes unless it is the last one, and not 262144 bytes/));
+  assert.throws(() => chunk(201 * MIB), refused(/at most 209715200 bytes .*and not 210763776 bytes/));
+  assert.throws(() => chunk(300 * MIB, { length: 300 * MIB }), refused(/at most 209715200/));
+});
+
+test("what plainly is no video is told from what may be one", () => {
+  const head = (text: string, whole = false) => plainlyNoVideo(Buffer.from(text.padEnd(whole ? 0 : 600, " "), "latin1"), whole);
+  assert.match(plainlyNoVideo(Buffer.alloc(0), true)!, /empty/);
+  for (const text of ["<!doctype html><html>", "#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n", "ffconcat version 1.0\nfile /etc/passwd", '{"a":1}']) {
+    assert.match(head(text)!, /text/);
+    assert.match(head(text, true)!, /text/);
+  }
+  assert.match(plainlyNoVideo(Buffer.from("Zoë über".repeat(100)), false)!, /text/);
+  assert.match(head("\x89PNG\r\n\x1a\n")!, /PNG/);
+  assert.match(head("PK\x03\x04")!, /ZIP/);
+  assert.match(head("%PDF-1.7")!, /PDF/);
+  for (const video of ["\0\0\0\x20ftypisom\0\0\x02\0", "\x1aE\xdf\xa3\x01\0\0\0", "RIFF\x10\0\0\0AVI LIST", "G@\0\x10\0\0\xb0", "FLV\x01\x05\0\0\0\x09", "OggS\0\x02", "GIF89a\x10\0\x10\0", "ID3\x03\0", "\0\0\x01\xba", "0&\xb2u\x8ef\xcf\x11"]) assert.equal(head(video), undefined, video);
+  assert.equal(plainlyNoVideo(Buffer.alloc(4096), false), undefined);
+});
+
+test("a turn is one request's; who waits asks the one before to let go, and not for ever", async () => {
+  const turns = createTurns();
+  let asked = 0;
+  const first = await turns.take("a", { letGo: () => void asked++ });
+  const waiting = turns.take("a", {});
+  await soon();
+  assert.deepEqual([asked, turns.has("a"), turns.has("b")], [1, true, false]);
+  first!();
+  const second = await waiting;
+  assert.equal(typeof second, "function");
+  assert.equal(await turns.take("a", { waitMs: 1 }), undefined);
+  assert.equal(await turns.take("a", { signal: AbortSignal.abort() }), undefined);
+  first!();
+  assert.equal(turns.has("a"), true);
+  second!();
+  assert.equal(turns.has("a"), false);
+});

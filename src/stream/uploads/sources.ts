@@ -1,0 +1,90 @@
+import { isStoreError, type PartialObject } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import type { Video } from "../videos/video.ts";
+import type { UploadsParts } from "./parts.ts";
+import type { UploadRow, UploadsTable } from "./uploads-table.ts";
+import { UserError } from "../../kernel/index.ts";
+
+/** The source of a video while it grows, and the moment when it is whole. */
+export interface Sources {
+  key(uid: string): string;
+  partial(uid: string): PartialObject;
+  /** Octets that are kept. */
+  offset(row: UploadRow): Promise<number>;
+  /** Goes on at `offset`; when the upload is whole with it, everybody is told. To be called in the turn of the upload. Resolves with the octets kept. */
+  append(row: UploadRow & { length: number }, offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;
+  /** Everything is there, as `length` octets: the video is queued. Once more does nothing. To be called in the turn of the upload. */
+  finish(row: UploadRow, length: number): Promise<void>;
+  /** Passes on, and lets others know meanwhile that somebody is at it. */
+  touching(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+  /** The source is put under its key already. Throws alreadyUploaded, videoNotFound. */
+  taken(uid: string, size: number): Promise<Video>;
+  discard(uid: string): Promise<void>;
+}
+
+/** A row is written now and then while octets come: so that others know that somebody is at it. */
+const TOUCH_MS = 60_000;
+
+export function createSources({ objects, videos, clock, log }: Pick<UploadsParts, "objects" | "videos" | "clock" | "log">, table: UploadsTable): Sources {
+  const key = (uid: string) => `stream/${uid}/source`;
+  const partial = (uid: string) => objects.partial(key(uid));
+
+  async function* touching(uid: string, body: AsyncIterable<Uint8Array>) {
+    let touched = clock.now();
+    await table.change(uid, { touched_at: touched });
+    for await (const piece of body) {
+      if (clock.now() - touched > TOUCH_MS) await table.change(uid, { touched_at: (touched = clock.now()) });
+      yield piece;
+    }
+  }
+
+  async function taken(uid: string, size: number): Promise<Video> {
+    try {
+      return await videos.uploaded(uid, { key: key(uid), size });
+    } catch (err) {
+      // Its objects may have been removed before this one was put there.
+      if (err instanceof UserError && err.kind === "videoNotFound") await objects.delete([key(uid)]).catch(() => {});
+      throw err;
+    }
+  }
+
+  async function finish(row: UploadRow, length: number): Promise<void> {
+    const { uid } = row;
+    try {
+      await partial(uid).complete(length);
+    } catch (err) {
+      // It was deleted meanwhile, and what had arrived with it.
+      if (isStoreError(err, "absent") && (await videos.find(uid)) === undefined) throw streamErrors.uploadNotFound();
+      throw err;
+    }
+    try {
+      await taken(uid, length);
+      log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "a video has been uploaded");
+    } catch (err) {
+      // A process that died between this and the next line had done it.
+      if (!(err instanceof UserError && err.kind === "alreadyUploaded")) throw err;
+    }
+    await table.change(uid, { finished_at: clock.now(), length });
+  }
+
+  async function offset({ uid, length, finished_at: finished }: UploadRow): Promise<number> {
+    if (finished !== null) return length ?? 0;
+    const kept = await partial(uid).size();
+    if (kept > 0 || length === null) return kept;
+    // The last life of this process may have ended between making it visible and telling of it.
+    return (await objects.open(key(uid)))?.size === length ? length : 0;
+  }
+
+  return {
+    key, partial, offset, finish, taken, touching,
+    async append(row, at, body) {
+      const kept = await partial(row.uid).append(at, touching(row.uid, body));
+      if (kept >= row.length) await finish(row, row.length);
+      else await table.change(row.uid, { touched_at: clock.now() });
+      return kept;
+    },
+    async discard(uid) {
+      await partial(uid).discard();
+    },
+  };
+}

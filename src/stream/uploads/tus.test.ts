@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { test, type TestContext } from "node:test";
+import * as tus from "tus-js-client";
+import { createManualClock } from "../../kernel/index.ts";
+import { ACCOUNT, openUploadsWorld, type UploadsWorldOptions } from "./uploads.testing.ts";
+
+const MIB = 1024 * 1024;
+const HEADERS = { "tus-resumable": "1.0.0" };
+
+async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-uploads-"));
+  const world = await openUploadsWorld({ folder, ...options });
+  t.after(async () => {
+    await world.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  /** Asks, and reads what is answered. */
+  const ask = async (method: string, url: string, headers: Record<string, string> = {}, body?: Uint8Array | ReadableStream | FormData) => {
+    const response = await fetch(url, { method, headers: body instanceof FormData ? headers : { ...HEADERS, ...headers }, ...(body !== undefined && { body, duplex: "half" }) } as RequestInit);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const patch = (url: string, offset: number, body: Uint8Array | ReadableStream, headers: Record<string, string> = {}) =>
+    ask("PATCH", url, { "content-type": "application/offset+octet-stream", "upload-offset": String(offset), ...headers }, body);
+  const create = async (length: number, headers: Record<string, string> = {}, path = "/tus") => {
+    const { status, headers: answered, text } = await ask("POST", `${world.base}${path}`, { "upload-length": String(length), ...headers });
+    assert.equal(status, 201, text);
+    return { url: answered.get("location")!, uid: answered.get("stream-media-id")! };
+  };
+  return { ...world, ask, patch, create };
+}
+
+/** By the real client; resolves with its upload when it is through. */
+const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload & { uid: string | undefined }> =>
+  new Promise((resolve, reject) => {
+    let uid: string | undefined;
+    const running = new tus.Upload(bytes, {
+      ...options, onError: reject,
+      onAfterResponse: (_, response) => void (uid = response.getHeader("stream-media-id") ?? uid),
+      onSuccess: () => resolve(Object.assign(running, { uid })),
+    });
+    running.start();
+  });
+
+test("tus-js-client uploads in chunks; the video is queued with the octets that were sent", async (t) => {
+  const { base, videos, source } = await open(t);
+  const bytes = randomBytes(12 * MIB + 12_345);
+  const { uid, url } = await upload(bytes, { endpoint: `${base}/tus`, chunkSize: 5 * MIB, metadata: { name: "Holiday", requiresignedurls: "true", filetype: "video/mp4" }, headers: { authorization: "Bearer x", "Upload-Creator": "me" } });
+  const video = (await videos.find(uid!))!;
+  assert.deepEqual([video.state, video.size, video.meta, video.requireSignedURLs, video.creator], ["queued", bytes.length, { name: "Holiday", filetype: "video/mp4" }, true, "me"]);
+  assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
+  // Who has lost the last answer asks again, and hears that everything is there.
+  const again = await upload(bytes, { uploadUrl: url!, endpoint: `${base}/tus` });
+  assert.equal(again.uid, uid);
+});
+
+test("creation with the upload in it, and method override", async (t) => {
+  const { base, videos, source, ask } = await open(t);
+  const bytes = randomBytes(300_000);
+  const { uid } = await upload(bytes, { endpoint: `${base}/tus`, uploadDataDuringCreation: true, overridePatchMethod: true });
+  assert.equal((await videos.find(uid!))!.state, "queued");
+  const over = await upload(randomBytes(200_000), { endpoint: `${base}/tus`, overridePatchMethod: true });
+  assert.equal((await videos.find(over.uid!))!.state, "queued");
+  assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
+  const early = await ask("POST", `${base}/tus`, { "upload-length": "10", "content-type": "application/offset+octet-stream" }, Buffer.from("0123"));
+  assert.deepEqual([early.status, early.headers.get("upload-offset")], [201, "4"]);
+});
+
+test("a client that went away goes on where it was; a wrong offset changes nothing", async (t) => {
+  const { create, ask, patch, videos, source, base } = await open(t);
+  const bytes = randomBytes(6 * MIB);
+  const { url, uid } = await create(bytes.length);
+  // A connection that breaks in the middle of a chunk.
+  const half = 2 * MIB + 4321;
+  const socket = connect(Number(new URL(base).port), "127.0.0.1");
+  socket.on("error", () => {});
+  socket.write(`PATCH ${new URL(url).pathname} HTTP/1.1\r\nhost: x\r\ntus-resumable: 1.0.0\r\nupload-offset: 0\r\ncontent-type: application/offset+octet-stream\r\ncontent-length: ${bytes.length}\r\n\r\n`);
+  await new Promise<void>((resolve) => socket.write(bytes.subarray(0, half), () => resolve()));
+  const sent = async (): Promise<number> => Number((await ask("HEAD", url)).headers.get("upload-offset"));
+  // HEAD asks the request before to let go, though its connection is open still.
+  let offset = await sent();
+  while (offset === 0) offset = await sent();
+  assert.ok(offset <= half, String(offset));
+  socket.destroy();
+
+  for (const wrong of [0, offset - 1, offset + 1, bytes.length]) {
+    const refused = await patch(url, wrong, bytes.subarray(wrong));
+    assert.equal(refused.status, 409, `${wrong}: ${refused.text}`);
+  }
+  assert.equal(await sent(), offset);
+  const done = await patch(url, offset, bytes.subarray(offset));
+  assert.deepEqual([done.status, done.headers.get("upload-offset")], [204, String(bytes.length)]);
+  assert.equal(Buffer.compare((await source(uid))!, bytes), 0);
+  assert.equal((await videos.find(uid))!.state, "queued");
+  // What is whole is not written again.
+  assert.equal((await patch(url, bytes.length, Buffer.alloc(0))).status, 409);
+  assert.equal((await ask("DELETE", url)).status, 400);
+});
+
+test("chunks that break the rules are refused with rule and value, and leave the upload as it was", async (t) => {
+  const { create, ask, patch, videos } = await open(t);
+  const { url, uid } = await create(20 * MIB);
+  const refused = await patch(url, 0, Buffer.alloc(5 * MIB + 100));
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242980 bytes/);
+  assert.match((await patch(url, 0, Buffer.alloc(262_144))).text, /at least 5242880/);
+  // More than was announced, declared or not.
+  assert.equal((await patch(url, 0, Buffer.alloc(21 * MIB))).status, 413);
+  const endless = Readable.toWeb(Readable.from((async function* () {
+    for (let n = 0; n < 90; n++) yield Buffer.alloc(256 * 1024);
+  })())) as ReadableStream;
+  const tooMuch = await patch(url, 0, endless);
+  assert.equal(tooMuch.status, 413, tooMuch.text);
+  assert.equal((await videos.find(uid))!.state, "pendingupload");
+  const head = await ask("HEAD", url);
+  assert.ok(Number(head.headers.get("upload-offset")) <= 20 * MIB);
+});
+
+test("creations that cannot be are refused before a video is made", async (t) => {
+  const { base, ask, db } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
+  const creation = (headers: Record<string, string>) => ask("POST", `${base}/tus`, headers);
+  for (const [headers, status, text] of [
+    [{}, 400, /Upload-Length is required/], [{ "upload-length": "-1" }, 400, /not "-1"/], [{ "upload-length": "1e3" }, 400, /Upload-Length is/], [{ "upload-defer-length": "1" }, 400, /Defer-Length is not supported/],
+    [{ "upload-length": "0" }, 400, /empty/], [{ "upload-length": "1073742" }, 413, /larger than 1073741 bytes: Upload-Length is 1073742/], [{ "upload-length": "5", "upload-concat": "partial" }, 400, /Concat/],
+    [{ "upload-length": "5", "tus-resumable": "0.2.2" }, 412, /not "0.2.2"/], [{ "upload-length": "5", "upload-creator": "c".repeat(65) }, 400, /64/],
+    [{ "upload-length": "5", "upload-metadata": `watermark ${Buffer.from("x").toString("base64")}` }, 400, /no watermark profile/], [{ "upload-length": "5", "upload-metadata": `expiry ${Buffer.from("2020-01-01T00:00:00Z").toString("base64")}` }, 400, /time to come/],
+  ] as const) {
+    const refused = await creation(headers);
+    assert.deepEqual([refused.status, text.test(refused.text)], [status, true], refused.text);
+  }
+  assert.deepEqual(await db.tables<{ stream_videos: { uid: string } }>().selectFrom("stream_videos").select("uid").execute(), []);
+});
+
+test("who has no address finds nothing; browsers are told what they may send and read", async (t) => {
+  const { create, ask, base } = await open(t);
+  const { url, uid } = await create(10);
+  for (const other of [`${base}/upload/${uid}/${"x".repeat(32)}`, `${base}/upload/${"0".repeat(32)}/${"x".repeat(32)}`, `${base}/upload/${uid}`, `${base}/upload/`, url.slice(0, -1)]) {
+    for (const method of ["HEAD", "PATCH", "DELETE", "GET", "POST"]) assert.equal((await ask(method, other)).status, 404, `${method} ${other}`);
+  }
+  assert.equal((await ask("HEAD", url, { "tus-resumable": "9" })).status, 412);
+  assert.equal((await ask("PUT", url)).status, 405);
+  const preflight = await ask("OPTIONS", url, { origin: "https://example.com", "access-control-request-method": "PATCH" });
+  assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, "*"]);
+  for (const method of ["POST", "HEAD", "PATCH", "DELETE", "OPTIONS"]) assert.ok(preflight.headers.get("access-control-allow-methods")!.includes(method));
+  for (const name of ["Authorization", "Content-Type", "Tus-Resumable", "Upload-Length", "Upload-Metadata", "Upload-Offset", "Upload-Creator", "X-HTTP-Method-Override", "X-Request-ID"]) assert.ok(preflight.headers.get("access-control-allow-headers")!.includes(name), name);
+  // What a proxy in front says of itself, in whatever form.
+  const head = await ask("HEAD", url, { origin: "https://example.com", "x-forwarded-proto": "https, http" });
+  assert.deepEqual([head.status, head.headers.get("upload-offset"), head.headers.get("upload-length"), head.headers.get("access-control-allow-origin"), head.headers.get("cache-control"), head.headers.get("stream-media-id")], [200, "0", "10", "*", "no-store", uid]);
+  for (const name of ["Location", "Stream-Media-Id", "Upload-Offset", "Upload-Length", "Tus-Resumable"]) assert.ok(head.headers.get("access-control-expose-headers")!.includes(name), name);
+});
+
+test("an address is good for its own upload, whatever other one is written into it", async (t) => {
+  const { ask, patch, create, uploads, videos, base } = await open(t);
+  const theirs = await create(6 * MIB);
+  const { uploadUrl: mine, video: own } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  await ask("POST", mine, { "upload-length": String(6 * MIB) });
+  const path = new URL(mine).pathname;
+  for (const url of [`${base}/upload/${theirs.uid}/x${path}`, `${mine}?/upload/${theirs.uid}/x`, `${base}/upload/${theirs.uid}/${"x".repeat(32)}?${path}`]) {
+    const { status } = await patch(url, 0, Buffer.alloc(5 * MIB));
+    assert.ok([204, 404].includes(status), `${url}: ${status}`);
+    assert.equal((await ask("HEAD", theirs.url)).headers.get("upload-offset"), "0", url);
+    assert.ok([204, 404].includes((await ask("DELETE", url)).status));
+    assert.equal((await videos.find(theirs.uid))?.state, "pendingupload", url);
+    await ask("POST", mine, { "upload-length": String(6 * MIB) });
+  }
+  assert.equal((await videos.find(own.uid))?.state, "pendingupload");
+});
+
+test("an upload that is ended is gone with its video; the one of an address that was given out begins anew", async (t) => {
+  const { create, ask, patch, videos, uploads, source } = await open(t);
+  const own = await create(10);
+  assert.equal((await ask("DELETE", own.url)).status, 204);
+  assert.equal(await videos.find(own.uid), undefined);
+  assert.equal((await ask("HEAD", own.url)).status, 404);
+
+  const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  assert.equal((await ask("HEAD", uploadUrl)).status, 404);
+  const begin = (length: number) => ask("POST", uploadUrl, { "upload-length": String(length), "upload-metadata": `name ${Buffer.from("mine.mp4").toString("base64")},requiresignedurls` });
+  assert.deepEqual([(await begin(10)).status, (await patch(uploadUrl, 0, Buffer.from("0123"), { "upload-length": "10" })).status], [201, 400]);
+  const chunked = Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream;
+  assert.equal((await patch(uploadUrl, 0, chunked)).headers.get("upload-offset"), "4");
+  // The same file goes on, another one starts at its beginning.
+  await begin(10);
+  assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "4");
+  await begin(6);
+  assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "0");
+  assert.equal((await ask("DELETE", uploadUrl)).status, 204);
+  assert.equal((await ask("HEAD", uploadUrl)).status, 404);
+  assert.equal((await begin(3)).headers.get("location"), new URL(uploadUrl).pathname);
+  assert.equal((await patch(uploadUrl, 0, Buffer.from("abc"))).status, 204);
+  assert.equal(String(await source(video.uid)), "abc");
+  // Of the video its owner decides; the name is the uploader's, where the owner gave none.
+  const kept = (await videos.find(video.uid))!;
+  assert.deepEqual([kept.state, kept.meta, kept.requireSignedURLs], ["queued", { name: "mine.mp4" }, false]);
+  const reused = await begin(3);
+  assert.deepEqual([reused.status, reused.headers.get("x-should-retry")], [409, "false"]);
+});
+
+test("after its time an address is closed; what had begun in time may end", async (t) => {
+  const clock = createManualClock(Date.UTC(2026, 10, 21));
+  const { create, ask, patch, uploads, videos } = await open(t, { clock });
+  const begun = await create(10, {}, "/direct");
+  const idle = await create(10, {}, "/direct");
+  const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() + 120_000 });
+  assert.equal(video.uploadExpiry, clock.now() + 120_000);
+  clock.advance(29 * 60_000);
+  assert.equal((await patch(begun.url, 0, Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream)).status, 204);
+  clock.advance(2 * 60_000);
+  await videos.sweep();
+  for (const url of [idle.url, uploadUrl]) {
+    for (const method of ["HEAD", "POST", "PATCH"]) {
+      const { status } = await ask(method, url, { "upload-length": "5" });
+      // Its video is swept, or it is too late.
+      assert.ok(status === 404 || status === 410, `${method} ${status}`);
+    }
+  }
+  assert.equal((await ask("HEAD", begun.url)).headers.get("upload-offset"), "4");
+  assert.equal(await uploads.isArriving(begun.uid), true);
+  assert.equal((await patch(begun.url, 4, Buffer.from("456789"))).status, 204);
+  assert.equal((await videos.find(begun.uid))!.state, "queued");
+});
+
+test("of a deleted video nothing stays, and what still comes is refused", async (t) => {
+  const { create, patch, videos, objects, uploads } = await open(t);
+  const { url, uid } = await create(10);
+  await patch(url, 0, Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream);
+  assert.equal(await objects.partial(`stream/${uid}/source`).size(), 4);
+  videos.start();
+  await videos.delete(ACCOUNT, uid);
+  while ((await objects.partial(`stream/${uid}/source`).size()) > 0 || (await uploads.isArriving(uid))) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal((await patch(url, 4, Buffer.from("456789"))).status, 404);
+});

@@ -1,0 +1,73 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { DataStore, Server, Upload, type Lock } from "@tus/server";
+import { UserError } from "../../kernel/index.ts";
+import { streamErrors } from "../errors.ts";
+import type { UploadsParts } from "./parts.ts";
+import type { Sources } from "./sources.ts";
+import type { Turns } from "./turns.ts";
+import type { UploadRow, UploadsTable } from "./uploads-table.ts";
+
+/** Beside those of the protocol, what scripts of other pages may read. */
+const EXPOSED = ["Stream-Media-Id", "Upload-Expires"];
+/** How long a request that is asked to let go may go on with what it has read. */
+const LET_GO_MS = 500;
+
+export interface TusParts extends Pick<UploadsParts, "videos" | "log"> {
+  table: UploadsTable;
+  sources: Sources;
+  turns: Turns;
+}
+
+/** HEAD, PATCH and DELETE of TUS 1.0.0 on what exists. Creation is not its business: what is said of a video then is checked before. */
+export function createTus({ table, sources, turns, videos, log }: TusParts): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  async function rowOf(uid: string): Promise<UploadRow & { length: number }> {
+    const row = await table.find(uid);
+    if (row === undefined || row.length === null) throw streamErrors.uploadNotFound();
+    return row as UploadRow & { length: number };
+  }
+
+  const store = Object.assign(new DataStore(), {
+    extensions: ["creation", "creation-with-upload", "termination"],
+    async getUpload(uid: string): Promise<Upload> {
+      const row = await rowOf(uid);
+      const offset = await sources.offset(row);
+      // Everything had arrived when the request that brought the last of it came to its end.
+      if (offset === row.length && row.finished_at === null) await sources.finish(row, row.length);
+      return new Upload({ id: uid, size: row.length, offset });
+    },
+    write: async (body: AsyncIterable<Uint8Array>, uid: string, offset: number) => sources.append(await rowOf(uid), offset, body),
+    /** Of an address that was given out, the upload only; else the video too, which nobody is going to upload now. */
+    async remove(uid: string): Promise<void> {
+      const row = await rowOf(uid);
+      await sources.discard(uid);
+      if (row.kind === "direct") return table.change(uid, { length: null, metadata: null });
+      await videos.delete(row.account_id, uid);
+      await table.remove(uid);
+    },
+  });
+
+  function newLock(uid: string): Lock {
+    let end: (() => void) | undefined;
+    return {
+      async lock(signal, letGo) {
+        end = await turns.take(uid, { signal, letGo: () => void letGo() });
+        if (end === undefined) throw streamErrors.uploadBusy();
+      },
+      unlock: async () => end?.(),
+    };
+  }
+
+  const server = new Server({
+    path: "/upload", datastore: store, locker: { newLock }, lockDrainTimeout: LET_GO_MS, disableTerminationForFinishedUploads: true, exposedHeaders: EXPOSED,
+    getFileIdFromRequest: (request) => /^\/upload\/([0-9a-f]{32})\//.exec(new URL(request.url).pathname)?.[1],
+    onResponseError(_, err) {
+      if (err instanceof UserError) return { status_code: err.entry.http, body: `${textOf(err)}\n` };
+      if ("status_code" in err) return undefined;
+      log.error({ err }, "an upload failed");
+      return { status_code: 500, body: "Something went wrong here; what has arrived is kept.\n" };
+    },
+  });
+  return async (request, response) => void (await server.handle(request, response));
+}
+
+export const textOf = ({ message, fix }: UserError): string => (fix === undefined ? message : `${message}. ${fix}`);

@@ -1,0 +1,101 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { sql, type Kysely } from "kysely";
+import type { Db, Migration } from "../../store/index.ts";
+
+export interface UploadTables {
+  stream_uploads: UploadRow;
+}
+
+/** One road that the source of a video takes; of forms with a token there is none. */
+export interface UploadRow {
+  /** Of the video. */
+  uid: string;
+  account_id: string;
+  /** `direct`: the end of its address may be begun anew, by whoever has it. */
+  kind: "tus" | "direct" | "copy";
+  /** SHA-256 of the end of its address. */
+  secret: string | null;
+  /** Octets; null: not known, or not begun. */
+  length: number | null;
+  /** Upload-Metadata, as it was sent. */
+  metadata: string | null;
+  /** Where it is copied from. */
+  url: string | null;
+  /** The version of what is copied, as its origin tells it. */
+  version: string | null;
+  /** When something last came of it, or was asked about it; `NOT_YET`. */
+  touched_at: number;
+  finished_at: number | null;
+}
+
+/** Nothing has come. */
+export const NOT_YET = 0;
+
+export const uploadsMigrations: Migration[] = [
+  {
+    name: "stream-uploads-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema.createTable("stream_uploads")
+        .addColumn("uid", key, (column) => column.primaryKey())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("kind", key, (column) => column.notNull())
+        .addColumn("secret", key)
+        .addColumn("length", "bigint")
+        .addColumn("metadata", "text")
+        .addColumn("url", "text")
+        .addColumn("version", "text")
+        .addColumn("touched_at", "bigint", (column) => column.notNull())
+        .addColumn("finished_at", "bigint")
+        .execute();
+      await sql`create index stream_uploads_unfinished on stream_uploads (uid) where finished_at is null`.execute(db);
+      await sql`create index stream_uploads_finished on stream_uploads (finished_at, uid) where finished_at is not null`.execute(db);
+    },
+  },
+];
+
+const BATCH = 500;
+
+export type UploadsTable = ReturnType<typeof createUploadsTable>;
+
+export function createUploadsTable(db: Db) {
+  const tables: Kysely<UploadTables> = db.tables<UploadTables>();
+  const rows = tables.selectFrom("stream_uploads").selectAll();
+
+  return {
+    async insert(row: Pick<UploadRow, "uid" | "account_id" | "kind" | "touched_at"> & Partial<UploadRow>): Promise<UploadRow> {
+      const whole: UploadRow = { secret: null, length: null, metadata: null, url: null, version: null, finished_at: null, ...row };
+      await db.write(tables.insertInto("stream_uploads").values(whole));
+      return whole;
+    },
+    async find(uid: string): Promise<UploadRow | undefined> {
+      return (await db.read(rows.where("uid", "=", uid)))[0];
+    },
+    async change(uid: string, values: Partial<Pick<UploadRow, "length" | "metadata" | "version" | "touched_at" | "finished_at">>): Promise<void> {
+      await db.write(tables.updateTable("stream_uploads").set(values).where("uid", "=", uid));
+    },
+    async remove(uid: string): Promise<void> {
+      await db.write(tables.deleteFrom("stream_uploads").where("uid", "=", uid));
+    },
+    /** In batches, by uid. */
+    async *unfinished(): AsyncGenerator<UploadRow> {
+      for (let after = ""; ; ) {
+        const batch = await db.read(rows.where("finished_at", "is", null).where("uid", ">", after).orderBy("uid").limit(BATCH));
+        yield* batch;
+        if (batch.length < BATCH) return;
+        after = batch.at(-1)!.uid;
+      }
+    },
+    /** Those that were finished before; true while there may be more. */
+    async forgetFinished(before: number): Promise<boolean> {
+      const some = tables.selectFrom("stream_uploads").select("uid").where("finished_at", "<", before).orderBy("finished_at").orderBy("uid").limit(BATCH);
+      const { affected } = await db.write(tables.deleteFrom("stream_uploads").where("uid", "in", some));
+      return affected === BATCH;
+    },
+  };
+}
+
+export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
+
+/** In a time that tells nothing of the secret. */
+export const isSecretOf = (row: UploadRow, secret: string): boolean => row.secret !== null && timingSafeEqual(Buffer.from(row.secret), Buffer.from(hashOf(secret)));

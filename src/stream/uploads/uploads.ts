@@ -1,0 +1,73 @@
+import { createCopies } from "./copies.ts";
+import { createCreations, type CreationParts } from "./creation.ts";
+import { createForms } from "./forms.ts";
+import { ARRIVING_MS, createUploadHttp } from "./http.ts";
+import type { UploadsParts } from "./parts.ts";
+import type { Uploads } from "./port.ts";
+import { createSources } from "./sources.ts";
+import { createTurns } from "./turns.ts";
+import { createTus } from "./tus.ts";
+import { createUploadsTable } from "./uploads-table.ts";
+
+/** A client that has lost the last answer asks again within this time, and hears that everything is there. */
+const REMEMBERED_MS = 2 * 86_400_000;
+/** Longer than between two notes of a copy, and two attempts at it. */
+const QUIET_MS = 10 * 60_000;
+
+/** Every road by which the source of a video gets here: forms, TUS, one-time addresses and copies from elsewhere. */
+export function createUploads(given: UploadsParts): Uploads {
+  const { db, clock, log, videos } = given;
+  const table = createUploadsTable(db);
+  const sources = createSources(given, table);
+  const turns = createTurns();
+  const parts: CreationParts = { ...given, table, sources, turns };
+  const creations = createCreations(parts);
+  const forms = createForms(parts);
+  const copies = createCopies(parts);
+  const http = createUploadHttp({ ...parts, creations, forms, tus: createTus({ table, sources, turns, videos, log }) });
+
+  return {
+    http,
+    tus: creations.tus,
+    direct: creations.direct,
+    form: forms.form,
+    bytes: forms.bytes,
+    copy: copies.copy,
+    start: copies.start,
+    close: copies.close,
+    async isArriving(uid) {
+      if (turns.has(uid)) return true;
+      const row = await table.find(uid);
+      return row !== undefined && row.finished_at === null && clock.now() - row.touched_at < ARRIVING_MS;
+    },
+    async forget(uid) {
+      await sources.discard(uid);
+      await table.remove(uid);
+    },
+    async recover() {
+      for await (const row of table.unfinished()) {
+        if (row.kind === "copy") {
+          // One that is being copied, or waits for its next attempt, has its job.
+          if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
+        } else if (row.length !== null && !turns.has(row.uid) && (await sources.offset(row)) === row.length) await finishLate(row.uid);
+      }
+    },
+    async sweep() {
+      while (await table.forgetFinished(clock.now() - REMEMBERED_MS));
+    },
+  };
+
+  /** Everything had arrived, and nobody was told of it. */
+  async function finishLate(uid: string): Promise<void> {
+    const end = await turns.take(uid, { waitMs: 0 });
+    if (end === undefined) return;
+    try {
+      const row = await table.find(uid);
+      if (row?.length != null && row.finished_at === null && (await sources.offset(row)) === row.length) await sources.finish(row, row.length);
+    } catch (err) {
+      log.warn({ err, video: uid }, "an upload that is whole could not be taken up");
+    } finally {
+      end();
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import type { VideosExecutor } from "./videos-table.ts";
+
+export const DELETE_JOB = "stream.delete";
+
+export interface Deletions {
+  enqueue(uid: string): Promise<void>;
+  whenDeleted(clean: (uid: string) => Promise<void>): void;
+  /** Enqueues again what is not deleted though it is time, some at once. */
+  recover(): Promise<void>;
+  start(): void;
+  close(): Promise<void>;
+}
+
+/** A process that was encoding, or taking an upload, may write something more for this long after the row has gone. */
+const LATE_MS = 10 * 60_000;
+/** A job that is due waits for its turn. */
+const SPARE_MS = 60_000;
+const BATCH = 500;
+const LEASE_MS = 60_000;
+
+/** A video that is deleted is on a list until nothing of it is left: its row goes first, and what is behind it by a job. */
+export function createDeletions({ db, tables, objects, jobs, clock, log }: { db: Db; tables: VideosExecutor; objects: ObjectStore; jobs: Jobs; clock: Clock; log: Log }): Deletions {
+  const cleaners: ((uid: string) => Promise<void>)[] = [];
+  let worker: JobWorker | undefined;
+
+  const enqueue = async (uid: string, runAt?: Date) => void (await jobs.enqueue(DELETE_JOB, { uid }, { key: uid, priority: -1, ...(runAt && { runAt }) }));
+
+  async function removeObjects(uid: string): Promise<void> {
+    let keys: string[] = [];
+    for await (const { key } of objects.list(`stream/${uid}/`)) {
+      keys.push(key);
+      if (keys.length < BATCH) continue;
+      await objects.delete(keys);
+      keys = [];
+    }
+    await objects.delete(keys);
+  }
+
+  async function run(uid: string): Promise<void> {
+    const row = await tables.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst();
+    if (row === undefined) return;
+    for (const clean of cleaners) await clean(uid);
+    await removeObjects(uid);
+    const last = row.deleted_at + LATE_MS;
+    // Once more, when nobody can be writing any longer.
+    if (clock.now() < last) return enqueue(uid, new Date(last));
+    await db.write(tables.deleteFrom("stream_deletions").where("uid", "=", uid));
+  }
+
+  return {
+    enqueue,
+    whenDeleted: (clean) => void cleaners.push(clean),
+    async recover() {
+      // Most have their job: only what should be over by now may have lost it.
+      const overdue = tables.selectFrom("stream_deletions").selectAll().where("deleted_at", "<", clock.now() - LATE_MS - SPARE_MS).orderBy("deleted_at").orderBy("uid").limit(BATCH);
+      for (const { uid } of await overdue.execute()) await enqueue(uid);
+    },
+    start() {
+      worker ??= jobs.work(DELETE_JOB, { concurrency: 2, leaseMs: LEASE_MS }, async ({ payload }) => {
+        const { uid } = payload as { uid: string };
+        await run(uid);
+        log.debug({ video: uid }, "what was kept of a deleted video is gone");
+      });
+    },
+    close: async () => worker?.stop(),
+  };
+}

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createManualClock } from "../../kernel/index.ts";
+import type { Events } from "../../store/index.ts";
+import { createKnownVideos } from "./known.ts";
+import type { Video } from "./video.ts";
+import { testVideo } from "./videos.testing.ts";
+
+/** Rows that are read when the test says so. */
+function open(max?: number) {
+  let hear: (uid: string) => void = () => assert.fail("nobody listens");
+  const events: Events = { publish: () => {}, close: async () => {}, subscribe: (_, on) => {
+    hear = on;
+    return () => {};
+  } };
+  const reads: { uid: string; answer(video: Video | undefined): void; fail(err: Error): void }[] = [];
+  const clock = createManualClock();
+  const known = createKnownVideos({ events, clock, ...(max !== undefined && { max }), read: (uid) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Video | undefined>();
+    reads.push({ uid, answer: resolve, fail: reject });
+    return promise;
+  } });
+  return { hear: (uid: string) => hear(uid), reads, known, clock };
+}
+
+test("a row is read once for all who ask, and remembered", async () => {
+  const { known, reads } = open();
+  const both = Promise.all([known.find("a"), known.find("a")]);
+  reads[0]!.answer(testVideo());
+  const [one, other] = await both;
+  assert.equal(one, other);
+  assert.equal(await known.find("a"), one);
+  assert.equal(reads.length, 1);
+});
+
+test("a row that changes while it is read is not remembered as it was, whoever changes it", async () => {
+  for (const change of ["here", "elsewhere", "lost"] as const) {
+    const { known, reads, hear } = open();
+    const asked = known.find("a");
+    if (change === "here") known.changed("a");
+    else hear(change === "lost" ? "" : "a");
+    const again = known.find("a");
+    assert.equal(reads.length, 2, "who asks after the change does not get what was asked for before it");
+    // The newer answer comes first.
+    reads[1]!.answer(testVideo({ size: 2 }));
+    assert.equal((await again)!.size, 2);
+    reads[0]!.answer(testVideo({ size: 1 }));
+    assert.equal((await asked)!.size, 1);
+    assert.equal((await known.find("a"))!.size, 2);
+  }
+});
+
+test("what is not there, and what cannot be read, is asked for again", async () => {
+  const { known, reads } = open();
+  const absent = known.find("a");
+  reads[0]!.answer(undefined);
+  assert.equal(await absent, undefined);
+  const broken = known.find("a");
+  reads[1]!.fail(new Error("database"));
+  await assert.rejects(broken, /database/);
+  const there = known.find("a");
+  reads[2]!.answer(testVideo());
+  assert.notEqual(await there, undefined);
+});
+
+test("those asked for last are remembered, and no more than so many", async () => {
+  const { known, reads } = open(2);
+  const load = async (uid: string) => {
+    const found = known.find(uid);
+    reads.find((read) => read.uid === uid)!.answer(testVideo({ meta: { uid } }));
+    return found;
+  };
+  await load("a");
+  await load("b");
+  await known.find("a");
+  await load("c");
+  await known.find("a");
+  await known.find("c");
+  assert.equal(reads.length, 3);
+  void known.find("b");
+  assert.equal(reads.length, 4);
+});
+
+test("a change that nobody was told of is known some seconds later; a database that is away stops nobody for a while", async () => {
+  const { known, reads, clock } = open();
+  const first = known.find("a");
+  reads[0]!.answer(testVideo({ size: 1 }));
+  await first;
+  clock.advance(10_000);
+  const second = known.find("a");
+  assert.equal(reads.length, 2);
+  reads[1]!.answer(testVideo({ size: 2 }));
+  assert.equal((await second)!.size, 2);
+  clock.advance(10_000);
+  const away = known.find("a");
+  reads[2]!.fail(new Error("database"));
+  assert.equal((await away)!.size, 2);
+  clock.advance(10 * 60_000);
+  const long = known.find("a");
+  reads[3]!.fail(new Error("database"));
+  await assert.rejects(long, /database/);
+  const gone = known.find("a");
+  reads[4]!.answer(undefined);
+  assert.equal(await gone, undefined);
+  void known.find("a");
+  assert.equal(reads.length, 6);
+});

@@ -1,0 +1,50 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+
+export interface ProgressNotes {
+  /** Resolves at once where it is too early to write again: the last value is written a little later. */
+  note(uid: string, pctComplete: number): Promise<void>;
+  forget(uid: string): void;
+  /** Writes what waits. */
+  close(): Promise<void>;
+}
+
+/** A few writes a second for all who watch, however many segments are finished in it. */
+const EVERY_MS = 500;
+/** Videos that this process encodes; of more the earliest is written at once. */
+const MAX_VIDEOS = 1000;
+
+export function createProgressNotes({ clock, log, write }: { clock: Clock; log: Log; write(uid: string, pct: number): Promise<void> }): ProgressNotes {
+  /** Whose progress was written in the last half second, with what has come since. */
+  const resting = new Map<string, { pct: number | undefined }>();
+  const stop = new AbortController();
+
+  async function rest(uid: string) {
+    const state: { pct: number | undefined } = { pct: undefined };
+    if (resting.size >= MAX_VIDEOS) resting.delete(resting.keys().next().value!);
+    resting.set(uid, state);
+    await clock.sleep(EVERY_MS, stop.signal).catch(() => undefined);
+    if (resting.get(uid) !== state) return;
+    resting.delete(uid);
+    if (state.pct !== undefined && !stop.signal.aborted) await writeAndRest(uid, state.pct).catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+  }
+
+  function writeAndRest(uid: string, pct: number): Promise<void> {
+    void rest(uid);
+    return write(uid, pct);
+  }
+
+  return {
+    async note(uid, pct) {
+      const state = resting.get(uid);
+      if (state === undefined) return writeAndRest(uid, pct);
+      state.pct = Math.max(state.pct ?? 0, pct);
+    },
+    forget: (uid) => void resting.delete(uid),
+    async close() {
+      const waiting = [...resting];
+      resting.clear();
+      stop.abort();
+      for (const [uid, { pct }] of waiting) if (pct !== undefined) await write(uid, pct).catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import type { VideoChange, VideoDraft } from "./port.ts";
+import { openVideos, refusal, TEST_STREAM_SETTINGS, testModel, videosTestMigrations } from "./videos.testing.ts";
+
+const [A, B] = ["a".repeat(32), "b".repeat(32)];
+const DAY = 86_400_000;
+
+export function rulesConformance(engine: TestEngine): void {
+  test("what is wrong is refused with the rule and the value, when a video is made and when it is edited", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos, clock } = await openVideos(t, { db });
+    const now = clock.now();
+    const { uid } = await videos.create(A, {});
+    const wrong: [VideoChange & VideoDraft, RegExp][] = [
+      [{ creator: "c".repeat(65) }, /at most 64 characters, and not 65/],
+      [{ creator: "a\0b" }, /U\+0000/],
+      [{ meta: { x: "y".repeat(16_380) } }, /at most 16384 bytes of JSON, and not 16388/],
+      [{ allowedOrigins: ["example.com/path"] }, /without a path, and not "example.com\/path"/],
+      [{ allowedOrigins: ["*"] }, /"\*"/],
+      [{ allowedOrigins: ["a b"] }, /"a b"/],
+      [{ allowedOrigins: Array.from({ length: 101 }, () => "a.example") }, /at most 100 entries, and not 101/],
+      [{ scheduledDeletion: now + 3 * DAY }, /30 to 1096 days after the video was created, and 2026-11-24T00:00:00.000Z is 3.00 days after/],
+      [{ scheduledDeletion: now + 1097 * DAY }, /1097.00 days after/],
+      [{ scheduledDeletion: Number.NaN }, /it is no time/],
+      [{ uploadExpiry: Number.NaN }, /uploadExpiry is no time/],
+      [{ thumbnailTimestampPct: 1.1 }, /from 0 to 1, and not 1.1/],
+      [{ thumbnailTimestampPct: Number.NaN }, /from 0 to 1/],
+      [{ maxDurationSeconds: 0 }, /from 1 to 36000, and not 0/],
+      [{ maxDurationSeconds: 36_001 }, /from 1 to 36000, and not 36001/],
+      [{ maxDurationSeconds: 1.5 }, /whole number/],
+    ];
+    for (const [draft, text] of wrong) {
+      assert.match(await refusal(videos.create(A, draft)), text);
+      assert.match(await refusal(videos.edit(A, uid, draft)), text);
+    }
+    assert.match(await refusal(videos.edit(A, uid, { publicDetails: { logo: "javascript:alert(1)" } })), /publicDetails.logo is an http or https address/);
+    assert.equal((await videos.list(A)).length, 1);
+  });
+
+  test("an edit changes what it names and nothing else, in the account of the video only", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos, clock } = await openVideos(t, { db });
+    const made = await videos.create(A, { creator: "ann", meta: { name: "a", more: "b\0\ud800" }, allowedOrigins: ["HTTPS://Example.com/", "*.example.org", "localhost:3000", "[::1]:80"] });
+    assert.deepEqual(made.allowedOrigins, ["example.com", "*.example.org", "localhost:3000", "[::1]:80"]);
+    clock.advance(5);
+    const later = clock.now() + 31 * DAY;
+    const edited = await videos.edit(A, made.uid, { scheduledDeletion: later, requireSignedURLs: true, publicDetails: { title: "T" }, thumbnailTimestampPct: 0.5 });
+    assert.deepEqual(edited, { ...made, modified: clock.now(), scheduledDeletion: later, requireSignedURLs: true, thumbnailTimestampPct: 0.5, publicDetails: { ...made.publicDetails, title: "T" } });
+    assert.deepEqual(await videos.get(A, made.uid), edited);
+    const again = await videos.edit(A, made.uid, { scheduledDeletion: null, publicDetails: { share_link: "https://example.com/x", title: null }, meta: {}, creator: "" });
+    assert.deepEqual([again.scheduledDeletion, again.publicDetails, again.meta, again.creator], [null, { ...made.publicDetails, share_link: "https://example.com/x" }, {}, null]);
+    const others = [() => videos.edit(B, made.uid, { meta: {} }), () => videos.delete(B, made.uid), () => videos.get(B, made.uid), () => videos.edit(A, "x\0", {}), () => videos.get(A, "x\0"), () => videos.delete(A, "")];
+    for (const work of others) assert.match(await refusal(work()), /^videoNotFound: Not Found/);
+  });
+
+  test("minutes that are reserved count, until the quota is full", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
+    const first = await videos.create(A, { maxDurationSeconds: 300 });
+    const second = await videos.create(A, {});
+    assert.equal(await refusal(videos.create(A, { maxDurationSeconds: 301 })), "quotaExceeded: Storage capacity exceeded: 5 of the allocated 10 minutes are used or reserved, 5.02 more were asked for");
+    assert.match(await refusal(videos.edit(A, second.uid, { maxDurationSeconds: 301 })), /^quotaExceeded/);
+    await videos.edit(A, second.uid, { maxDurationSeconds: 300 });
+    assert.match(await refusal(videos.create(A, {})), /^quotaExceeded: Storage capacity exceeded: 10 of/);
+    await videos.create(B, { maxDurationSeconds: 600 });
+    await videos.uploaded(first.uid, { key: "k", size: 1 });
+    await videos.modelled(first.uid, testModel(30));
+    await videos.create(A, { maxDurationSeconds: 270 });
+    assert.match(await refusal(videos.create(A, { maxDurationSeconds: 1 })), /^quotaExceeded/);
+    // What is over the quota nevertheless, because its length was not known, is not lost.
+    await videos.uploaded(second.uid, { key: "k", size: 1 });
+    assert.equal((await videos.modelled(second.uid, testModel(290)))?.state, "inprogress");
+  });
+
+  test("many creations at once do not take more minutes than there are", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 5 } });
+    const results = await Promise.allSettled(Array.from({ length: 12 }, () => videos.create(A, { maxDurationSeconds: 60 })));
+    assert.equal(results.filter(({ status }) => status === "fulfilled").length, 5);
+    assert.equal((await videos.storageUsage(A)).reservedSeconds, 300);
+  });
+
+  test("no more are taken than may wait for their processing", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, max_queued: 2 } });
+    const [one, two] = [await videos.create(A, {}), await videos.create(A, {})];
+    await videos.create(A, {});
+    for (const { uid } of [one, two]) await videos.uploaded(uid, { key: "k", size: 1 });
+    await videos.modelled(one.uid, testModel());
+    assert.equal(await refusal(videos.create(A, {})), "tooManyQueued: 2 videos are queued or being encoded already");
+    await videos.finished(one.uid);
+    await videos.create(A, {});
+    await videos.create(A, {}, "downloading");
+    assert.match(await refusal(videos.create(A, {})), /^tooManyQueued/, "what is being fetched waits as well");
+    await videos.create(B, {});
+  });
+
+  test("uploads that are announced and do not come are no more than so many", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db }, { mostPending: 2 });
+    const { uid } = await videos.create(A, {});
+    await videos.create(A, {});
+    assert.equal(await refusal(videos.create(A, {})), "tooManyPending: 2 uploads have been announced and have not come");
+    await videos.create(A, {}, "downloading");
+    await videos.create(B, {});
+    await videos.uploaded(uid, { key: "k", size: 1 });
+    await videos.create(A, {});
+  });
+}

@@ -1,0 +1,81 @@
+import type { MediaModel } from "../model.ts";
+import type { RecordedVideo } from "./port.ts";
+import type { ErrorReason, Video, VideoState } from "./video.ts";
+
+/** What may become of a video: each function answers the video after the step, or undefined where the step is not possible (any more). */
+
+/** Its source is still to come. */
+export const AWAITING: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
+/** Work that is still to be done or is being done here: what counts for the limit of queued videos. */
+export const IN_PROCESSING = ["downloading", "queued", "inprogress"] as const satisfies VideoState[];
+/** Nothing follows by itself. */
+export const SETTLED: ReadonlySet<VideoState> = new Set(["ready", "error"]);
+
+/** The words clients know for a reason. */
+const REASON_TEXTS: Record<ErrorReason, string> = {
+  ERR_NON_VIDEO: "The file was not recognized as a valid video file.",
+  ERR_DURATION_EXCEED_CONSTRAINT: "The video's duration exceeds the constraint that was set for it.",
+  ERR_FETCH_ORIGIN_ERROR: "The video could not be downloaded from the URL.",
+  ERR_MALFORMED_VIDEO: "The video was deemed to be corrupted or malformed.",
+  ERR_DURATION_TOO_SHORT: "The video is shorter than 0.1 seconds.",
+  ERR_UNKNOWN: "The video could not be processed, for a reason of the server's own.",
+};
+
+export function withUpload(video: Video, source: { key: string; size: number }, now: number): Video | undefined {
+  // A clip is queued from the beginning, and gets its source a moment later.
+  const waits = AWAITING.has(video.state) || (video.state === "queued" && video.sourceKey === null);
+  if (!waits) return undefined;
+  return { ...video, state: "queued", sourceKey: source.key, size: source.size, uploaded: now, modified: now };
+}
+
+export function withModel(video: Video, model: MediaModel, now: number): Video | undefined {
+  if (video.state === "inprogress" || video.state === "ready") return video.model === null ? undefined : video;
+  if (video.state !== "queued" || video.sourceKey === null) return undefined;
+  const { maxDurationSeconds: limit } = video;
+  const input = model.video === undefined ? { width: 0, height: 0 } : { width: model.video.width, height: model.video.height };
+  const known: Video = { ...video, duration: model.duration, input, modified: now };
+  // What is sold as 60 seconds often is 60.04: the limit counts whole seconds.
+  if (limit !== null && Math.floor(model.duration) > limit) {
+    return withFailure(known, "ERR_DURATION_EXCEED_CONSTRAINT", `The video is ${model.duration.toFixed(2)} seconds long, at most ${limit} (maxDurationSeconds) are allowed.`, now);
+  }
+  return { ...known, state: "inprogress", step: "encoding", model };
+}
+
+export function withPlayer(video: Video, now: number): Video | undefined {
+  if (video.readyToStream || (video.state !== "inprogress" && video.state !== "live-inprogress")) return undefined;
+  return { ...video, readyToStream: true, readyToStreamAt: now, modified: now };
+}
+
+export function withProgress(video: Video, pctComplete: number): Video | undefined {
+  // 100 is said by `ready` only.
+  const pct = Math.min(99.999999, pctComplete);
+  return video.state === "inprogress" && pct > video.pctComplete ? { ...video, pctComplete: pct } : undefined;
+}
+
+export function withEverything(video: Video, now: number): Video | undefined {
+  if (video.state !== "inprogress") return undefined;
+  const { step: _, ...rest } = video;
+  return { ...rest, state: "ready", pctComplete: 100, readyToStream: true, readyToStreamAt: video.readyToStreamAt ?? now, modified: now };
+}
+
+/** It plays from its segments, before there is a file and a model of it. */
+export function withRecording(video: Video, recording: RecordedVideo, now: number): Video | undefined {
+  if (video.state !== "live-inprogress") return undefined;
+  // What somebody has scheduled by hand stays.
+  const scheduledDeletion = video.scheduledDeletion ?? recording.scheduledDeletion;
+  return { ...video, ...recording, scheduledDeletion, state: "ready", pctComplete: 100, readyToStream: true, readyToStreamAt: video.readyToStreamAt ?? now, uploaded: now, modified: now };
+}
+
+/** The file that a recording was put together into. Its length and size stay those of what is played. */
+export function withFile(video: Video, { key, model }: { key: string; model: MediaModel }, now: number): Video | undefined {
+  if (video.state !== "ready" || video.liveInput === undefined || video.sourceKey !== null) return undefined;
+  return { ...video, sourceKey: key, model, modified: now };
+}
+
+export function withFailure(video: Video, code: ErrorReason, text: string | undefined, now: number): Video | undefined {
+  if (SETTLED.has(video.state)) return undefined;
+  return {
+    ...video, state: "error", step: video.step ?? "encoding", readyToStream: false, readyToStreamAt: null, modified: now,
+    errorReason: { code, text: text === undefined || text === "" ? REASON_TEXTS[code] : text.slice(0, 500) },
+  };
+}

@@ -1,0 +1,53 @@
+import { customerCode } from "../customers/customer-code.ts";
+import type { Video } from "./video.ts";
+
+export interface StreamUrlsParts {
+  /** `customer-<code>.<this>`, with or without a port; empty: videos are below `base`. */
+  deliveryDomain: string;
+  /** Scheme, host and port of this server as clients reach it, without a slash at the end; known only once it listens. */
+  base: () => string;
+  /** What goes before `/<id>` where there is no delivery domain: `/cdn-cgi/stream` in `reelpost dev`. Default none. */
+  prefix?: string;
+}
+
+/** Where a video is to be found. `id`: a token in the place of the uid. */
+export interface StreamUrls {
+  /** Everything before `/<id>`, for this account. */
+  origin(account: string): string;
+  of(video: Pick<Video, "uid" | "account">, id?: string): VideoUrls;
+  /** What is below the video: `at(video, "captions/en.vtt")`. */
+  at(video: Pick<Video, "uid" | "account">, path: string, id?: string): string;
+  /** Where its source is sent to; the secret is the permission. */
+  upload(uid: string, secret: string): string;
+}
+
+export interface VideoUrls {
+  thumbnail: string;
+  animated: string;
+  watch: string;
+  iframe: string;
+  hls: string;
+  dash: string;
+}
+
+export function createStreamUrls({ deliveryDomain, base, prefix = "" }: StreamUrlsParts): StreamUrls {
+  function origin(account: string): string {
+    if (deliveryDomain === "") return `${base()}${prefix}`;
+    const { protocol, port } = new URL(base());
+    // The same listener serves both: its port is that of the delivery hosts, unless theirs is named.
+    return `${protocol}//customer-${customerCode(account)}.${deliveryDomain}${port === "" || /:\d+$/.test(deliveryDomain) ? "" : `:${port}`}`;
+  }
+  const at: StreamUrls["at"] = ({ account, uid }, path, id = uid) => `${origin(account)}/${id}/${path}`;
+  return {
+    origin,
+    at,
+    of(video, id) {
+      const to = (path: string) => at(video, path, id);
+      return {
+        thumbnail: to("thumbnails/thumbnail.jpg"), animated: to("thumbnails/thumbnail.gif"), watch: to("watch"), iframe: to("iframe"),
+        hls: to("manifest/video.m3u8"), dash: to("manifest/video.mpd"),
+      };
+    },
+    upload: (uid, secret) => `${base()}${prefix}/upload/${uid}/${secret}`,
+  };
+}

@@ -1,0 +1,49 @@
+import type { Video } from "./video.ts";
+import type { StorageUsage } from "./port.ts";
+import type { VideosExecutor } from "./videos-table.ts";
+
+/** What one video counts for, in milliseconds of its length. */
+interface Charge {
+  videos: number;
+  used: number;
+  reserved: number;
+}
+
+/** The row of the account as a whole. */
+const ACCOUNT = "";
+
+/** What has failed takes no minutes; what has no length yet takes those that were set aside for it. */
+function chargeOf(video: Video | undefined): Charge {
+  if (video === undefined) return { videos: 0, used: 0, reserved: 0 };
+  if (video.state === "error") return { videos: 1, used: 0, reserved: 0 };
+  if (video.duration >= 0) return { videos: 1, used: Math.round(video.duration * 1000), reserved: 0 };
+  return { videos: 1, used: 0, reserved: (video.maxDurationSeconds ?? 0) * 1000 };
+}
+
+/** Keeps the counters true, in the transaction that changes the row: `before` becomes `after`, undefined where there is none. */
+export async function charge(tx: VideosExecutor, before: Video | undefined, after: Video | undefined): Promise<void> {
+  const { account } = (before ?? after)!;
+  const [was, is] = [chargeOf(before), chargeOf(after)];
+  const difference = { videos: is.videos - was.videos, used: is.used - was.used, reserved: is.reserved - was.reserved };
+  await add(tx, account, ACCOUNT, difference);
+  const [from, to] = [before?.creator ?? ACCOUNT, after?.creator ?? ACCOUNT];
+  if (from === to) return from === ACCOUNT ? undefined : add(tx, account, from, difference);
+  if (from !== ACCOUNT) await add(tx, account, from, { videos: -was.videos, used: -was.used, reserved: -was.reserved });
+  if (to !== ACCOUNT) await add(tx, account, to, is);
+}
+
+async function add(tx: VideosExecutor, account: string, creator: string, { videos, used, reserved }: Charge): Promise<void> {
+  if (videos === 0 && used === 0 && reserved === 0) return;
+  await tx.insertInto("stream_usage").values({ account_id: account, creator, videos, used_ms: used, reserved_ms: reserved })
+    .onConflict((conflict) => conflict.columns(["account_id", "creator"]).doUpdateSet((eb) => ({
+      videos: eb("stream_usage.videos", "+", videos), used_ms: eb("stream_usage.used_ms", "+", used), reserved_ms: eb("stream_usage.reserved_ms", "+", reserved),
+    })))
+    .execute();
+  if (videos < 0) await tx.deleteFrom("stream_usage").where("account_id", "=", account).where("creator", "=", creator).where("videos", "=", 0).execute();
+}
+
+export async function readUsage(db: VideosExecutor, account: string, creator = ACCOUNT): Promise<StorageUsage> {
+  // No creator has U+0000, and PostgreSQL takes it in no text.
+  const row = creator.includes("\0") ? undefined : await db.selectFrom("stream_usage").selectAll().where("account_id", "=", account).where("creator", "=", creator).executeTakeFirst();
+  return { usedSeconds: (row?.used_ms ?? 0) / 1000, reservedSeconds: (row?.reserved_ms ?? 0) / 1000, videos: row?.videos ?? 0 };
+}

@@ -1,0 +1,231 @@
+import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import { createDeletions } from "./deletions.ts";
+import { createKnownVideos } from "./known.ts";
+import { countVideos, listVideos } from "./list-table.ts";
+import { newVideo } from "./new-video.ts";
+import type { LiveVideos, VideoCatalog, Videos } from "./port.ts";
+import { createProgressNotes } from "./progress.ts";
+import { checked } from "./rules.ts";
+import { IN_PROCESSING, withEverything, withFailure, withFile, withModel, withPlayer, withProgress, withRecording, withUpload } from "./states.ts";
+import { createSweep } from "./sweep.ts";
+import { charge, readUsage } from "./usage-table.ts";
+import type { Video } from "./video.ts";
+import { countUnfinished, insertVideo, moveToDeletions, noteJob, noteTold, updateVideo, videoByUid, type VideosExecutor, type VideoTables } from "./videos-table.ts";
+
+export interface VideosParts {
+  db: Db;
+  objects: ObjectStore;
+  jobs: Jobs;
+  events: Events;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  settings: Pick<Settings["stream"], "max_duration_seconds" | "storage_minutes" | "max_queued" | "min_deletion_days">;
+  /** Processing has ended, in `ready` or `error`. Called at least once, also after a crash, until it resolves. */
+  onSettled?: (video: Video) => Promise<void>;
+  /** Whether something of a `pendingupload` is arriving just now, though its time is over. Default: no. */
+  isArriving?: (uid: string) => Promise<boolean>;
+  /** Of one account, how many may be announced that have not come. Default 10,000. */
+  mostPending?: number;
+}
+
+export interface VideosRoom extends Videos, VideoCatalog {
+  readonly live: LiveVideos;
+  /** `clean` is called, perhaps more than once, for every deleted video, before its objects go: for rows of other tables. By the process that runs `stream.delete`. */
+  whenDeleted(clean: (uid: string) => Promise<void>): void;
+  /** Takes up what a crash has left: processing that nobody does, ends that nobody was told of, videos that are half deleted. At start, and now and then. */
+  recover(): Promise<void>;
+  /** Deletes what was to be deleted by now, and what was never uploaded. Now and then. */
+  sweep(): Promise<void>;
+  /** Does the job `stream.delete`, until closed. In the processes that keep the objects of videos, once everything is composed. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+export const PROCESS_JOB = "stream.process";
+/** One of many queued videos may be done by then. */
+const RETRY_SECONDS = 10;
+
+export function createVideos(parts: VideosParts): VideosRoom {
+  const { db, jobs, events, clock, ids, log, settings, onSettled, mostPending = 10_000 } = parts;
+  const tables = db.tables<VideoTables>();
+  const known = createKnownVideos({ read: videoByUid(tables), events, clock });
+  const rules = { maxDurationSeconds: settings.max_duration_seconds, minDeletionDays: settings.min_deletion_days };
+  const deletions = createDeletions({ ...parts, tables });
+  const progress = createProgressNotes({ clock, log, write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined) });
+  const sweeping = createSweep({ ...parts, tables, deletions, enqueue, tell, fail, remove });
+
+  /** Changes one video; undefined where there is none, or `alter` says that it stays. */
+  async function step(uid: string, alter: (video: Video) => Video | undefined): Promise<Video | undefined> {
+    const after = await db.transaction<VideoTables, Video | undefined>(async (tx) => {
+      const before = await videoByUid(tx)(uid);
+      const next = before && alter(before);
+      if (before === undefined || next === undefined || next === before) return next;
+      const settles = next.state !== before.state && (next.state === "ready" || next.state === "error");
+      await updateVideo(tx, next, { touched_at: clock.now(), ...(settles && { told: 0 as const }) });
+      await charge(tx, before, next);
+      return next;
+    });
+    if (after !== undefined) known.changed(uid);
+    return after;
+  }
+
+  async function checkRoom(tx: VideosExecutor, account: string, askedSeconds: number): Promise<void> {
+    const limit = settings.storage_minutes;
+    if (limit === 0) return;
+    const { usedSeconds, reservedSeconds } = await readUsage(tx, account);
+    const used = (usedSeconds + reservedSeconds) / 60;
+    const asked = askedSeconds / 60;
+    if (used + asked <= limit && (asked > 0 || used < limit)) return;
+    throw streamErrors.quotaExceeded({ used: rounded(used), limit, asked: rounded(asked) });
+  }
+
+  /** The row has said that it is to be processed before there is a job for it: what a crash leaves between the two, `recover` finds. */
+  async function enqueue(uid: string): Promise<void> {
+    const job = await jobs.enqueue(PROCESS_JOB, { uid }, { key: uid });
+    await noteJob(db, uid, job, clock.now());
+  }
+
+  async function tell(video: Video): Promise<void> {
+    await onSettled?.(video);
+    await noteTold(db, video.uid);
+  }
+
+  async function settle(video: Video | undefined): Promise<void> {
+    if (video === undefined) return;
+    progress.forget(video.uid);
+    await tell(video).catch((err: unknown) => log.warn({ err, video: video.uid }, "nobody could be told that a video has settled; it is tried again"));
+  }
+
+  async function fail(uid: string, code: Parameters<Videos["failed"]>[1], text?: string): Promise<void> {
+    await settle(await step(uid, (video) => withFailure(video, code, text, clock.now())));
+  }
+
+  async function remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean> {
+    const gone = await db.transaction<VideoTables, boolean>(async (tx) => {
+      const video = await videoByUid(tx)(uid);
+      if (video === undefined || !mayBe(video)) return false;
+      await moveToDeletions(tx, video, clock.now());
+      await charge(tx, video, undefined);
+      return true;
+    });
+    if (!gone) return false;
+    progress.forget(uid);
+    known.changed(uid);
+    await deletions.enqueue(uid);
+    return true;
+  }
+
+  async function playable(uid: string): Promise<void> {
+    await step(uid, (video) => withPlayer(video, clock.now()));
+  }
+
+  const live: LiveVideos = {
+    find: known.find,
+    playable,
+    async fits(account, seconds) {
+      if (settings.storage_minutes === 0) return true;
+      const { usedSeconds, reservedSeconds } = await readUsage(tables, account);
+      return usedSeconds + reservedSeconds + seconds <= settings.storage_minutes * 60;
+    },
+    async begin(account, uid, draft) {
+      const now = clock.now();
+      const video = newVideo({ uid, account, now, state: "live-inprogress" }, checked(draft, now, rules));
+      const kept = await db.transaction<VideoTables, Video>(async (tx) => {
+        const before = await videoByUid(tx)(uid);
+        if (before !== undefined) return before;
+        await checkRoom(tx, account, 0);
+        await insertVideo(tx, video, now);
+        await charge(tx, undefined, video);
+        return video;
+      });
+      known.changed(uid);
+      return kept;
+    },
+    async recorded(uid, recording) {
+      const video = await step(uid, (before) => withRecording(before, recording, clock.now()));
+      await settle(video);
+      return video;
+    },
+    assembled: (uid, source) => step(uid, (before) => withFile(before, source, clock.now())),
+    discard: async (uid) => void (await remove(uid, ({ state }) => state === "live-inprogress")),
+  };
+
+  return {
+    find: known.find,
+    live,
+    async create(account, draft, state = "pendingupload") {
+      const now = clock.now();
+      const video = newVideo({ uid: ids.hex(), account, now, state }, checked(draft, now, rules));
+      await db.transaction<VideoTables, void>(async (tx) => {
+        if ((await countUnfinished(tx, account, IN_PROCESSING, settings.max_queued)) >= settings.max_queued) throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
+        if (state === "pendingupload" && (await countUnfinished(tx, account, [state], mostPending)) >= mostPending) throw streamErrors.tooManyPending({ limit: mostPending });
+        await checkRoom(tx, account, video.maxDurationSeconds ?? 0);
+        await insertVideo(tx, video, now);
+        await charge(tx, undefined, video);
+      });
+      known.changed(video.uid);
+      return video;
+    },
+    async get(account, uid) {
+      const video = await known.find(uid);
+      if (video?.account !== account) throw streamErrors.videoNotFound({ uid });
+      return video;
+    },
+    list: (account, filter = {}) => listVideos(tables, account, filter),
+    count: (account, filter = {}) => countVideos(tables, account, filter),
+    storageUsage: (account, creator) => readUsage(tables, account, creator),
+    async edit(account, uid, given) {
+      const after = await db.transaction<VideoTables, Video>(async (tx) => {
+        const before = await videoByUid(tx)(uid);
+        if (before?.account !== account) throw streamErrors.videoNotFound({ uid });
+        const { publicDetails, ...change } = checked(given, before.created, rules);
+        const next: Video = { ...before, ...change, publicDetails: { ...before.publicDetails, ...publicDetails }, modified: clock.now() };
+        const more = (next.maxDurationSeconds ?? 0) - (before.maxDurationSeconds ?? 0);
+        if (more > 0 && before.duration < 0 && before.state !== "error") await checkRoom(tx, account, more);
+        await updateVideo(tx, next, { touched_at: clock.now() });
+        await charge(tx, before, next);
+        return next;
+      });
+      known.changed(uid);
+      return after;
+    },
+    async delete(account, uid) {
+      if (!(await remove(uid, (video) => video.account === account))) throw streamErrors.videoNotFound({ uid });
+    },
+    async uploaded(uid, source) {
+      const video = await step(uid, (before) => {
+        const next = withUpload(before, source, clock.now());
+        if (next === undefined) throw streamErrors.alreadyUploaded({ uid });
+        return next;
+      });
+      if (video === undefined) throw streamErrors.videoNotFound({ uid });
+      await enqueue(uid);
+      return video;
+    },
+    async modelled(uid, model) {
+      const video = await step(uid, (before) => withModel(before, model, clock.now()));
+      if (video?.state !== "error") return video;
+      await settle(video);
+      return undefined;
+    },
+    playable,
+    progress: progress.note,
+    finished: async (uid) => settle(await step(uid, (video) => withEverything(video, clock.now()))),
+    failed: fail,
+    whenDeleted: deletions.whenDeleted,
+    recover: sweeping.recover,
+    sweep: sweeping.sweep,
+    start: deletions.start,
+    async close() {
+      await progress.close();
+      await deletions.close();
+      known.close();
+    },
+  };
+}
+
+const rounded = (minutes: number) => Math.round(minutes * 100) / 100;

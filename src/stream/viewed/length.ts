@@ -1,0 +1,28 @@
+import type { Viewing } from "../delivery/route.ts";
+import { MAIN_AUDIO, SOURCE_RENDITION } from "../model.ts";
+import { SOURCE_AUDIO, type SourceRung } from "../playback/port.ts";
+
+/** Seconds of video that the answer to a request for a segment brings: 0 for what is not counted, undefined where it is not known here. */
+export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;
+
+/** Of uploaded videos. A video is watched by its pictures: its sound counts only where there is nothing else. `source` knows how long pieces of uploaded files are. */
+export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLength {
+  return async ({ video, params }) => {
+    const { model } = video;
+    const [rendition, number] = [params["rendition"]!, numberOf(params["file"])];
+    if (model === null || number === undefined) return 0;
+    const pictures = model.video !== undefined;
+    if (rendition === SOURCE_RENDITION || rendition === SOURCE_AUDIO) {
+      // The uploaded file in pieces has a grid of its own.
+      if (pictures && rendition === SOURCE_AUDIO) return 0;
+      const renditions = await source?.of(video);
+      return (rendition === SOURCE_AUDIO ? renditions?.audio : renditions?.video)?.segments[number]?.duration;
+    }
+    const watched = pictures ? rendition !== MAIN_AUDIO && !rendition.startsWith("audio-") : rendition === MAIN_AUDIO;
+    if (!watched || number >= model.segments.count) return 0;
+    const { fps, framesPerSegment, frames } = model.segments;
+    return (Math.min(framesPerSegment, frames - number * framesPerSegment) * fps.den) / fps.num;
+  };
+}
+
+const numberOf = (file = ""): number | undefined => (/^\d{1,9}\.m4s$/.test(file) ? Number.parseInt(file, 10) : undefined);

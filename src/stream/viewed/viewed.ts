@@ -1,0 +1,88 @@
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import type { DeliveryRoute } from "../delivery/route.ts";
+import type { SegmentLength } from "./length.ts";
+import { beginOf, nextAfter, type Period } from "./periods.ts";
+import { createViewedTable, type Viewed } from "./viewed-table.ts";
+
+/** How much video of each account was sent to viewers. */
+export interface ViewedMinutes {
+  /** The same route; of segments that it sends whole, the seconds are counted. Others are left alone. */
+  watch(route: DeliveryRoute, length: SegmentLength): DeliveryRoute;
+  note(account: string, seconds: number): void;
+  /** One point for each period from the one that holds `since` to the one that holds `until`, at most `limit`. Times in epoch milliseconds. */
+  minutes(account: string, range: { since: number; until: number; period: Period; limit: number }): Promise<{ begin: number; minutes: number }[]>;
+  /** Writes what has been counted; by itself some seconds after it was. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const HOUR = 3_600_000;
+const FLUSH_MS = 10_000;
+/** Accounts that are counted in memory; more are written before their time. */
+const MAX_COUNTED = 5000;
+/** Eighteen months. */
+const KEPT_HOURS = 550 * 24;
+
+export function createViewedMinutes({ db, clock, log }: { db: Db; clock: Pick<Clock, "now">; log: Log }): ViewedMinutes {
+  const table = createViewedTable(db);
+  const counted = new Map<string, Viewed>();
+  let writing: Promise<void> = Promise.resolve();
+  let forgotten = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function note(account: string, seconds: number): void {
+    const hour = Math.floor(clock.now() / HOUR);
+    const key = `${account} ${hour}`;
+    const there = counted.get(key);
+    if (there !== undefined) there.ms += Math.round(seconds * 1000);
+    else counted.set(key, { account, hour, ms: Math.round(seconds * 1000) });
+    if (counted.size > MAX_COUNTED) void flush();
+    timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
+  }
+
+  async function write(): Promise<void> {
+    const all = [...counted.values()];
+    counted.clear();
+    clearTimeout(timer);
+    timer = undefined;
+    try {
+      if (all.length > 0) await table.add(all);
+      const hour = Math.floor(clock.now() / HOUR);
+      if (hour !== forgotten) await table.forget(hour - KEPT_HOURS);
+      forgotten = hour;
+    } catch (err) {
+      log.warn({ err, accounts: all.length }, "minutes that were viewed could not be counted");
+    }
+  }
+  const flush = (): Promise<void> => (writing = writing.then(write));
+
+  return {
+    note, flush,
+    watch: (route, length) => (route.path !== "segments/{rendition}/{file}" ? route : {
+      ...route,
+      async handle(viewing) {
+        await route.handle(viewing);
+        if (viewing.request.method !== "GET" || viewing.response.statusCode !== 200) return;
+        const seconds = await length(viewing);
+        if (seconds !== undefined && seconds > 0) note(viewing.video.account, seconds);
+      },
+    }),
+    async minutes(account, { since, until, period, limit }) {
+      const points: { begin: number; minutes: number }[] = [];
+      for (let begin = beginOf(since, period); begin <= until && points.length < limit; begin = nextAfter(begin, period)) points.push({ begin, minutes: 0 });
+      if (points.length === 0) return [];
+      const byBegin = new Map(points.map((point) => [point.begin, point]));
+      const end = nextAfter(points.at(-1)!.begin, period) / HOUR - 1;
+      for (const { hour, ms } of await table.between(account, points[0]!.begin / HOUR, Math.min(end, Math.floor(until / HOUR)))) {
+        const point = byBegin.get(beginOf(hour * HOUR, period));
+        if (point !== undefined) point.minutes += ms / 60_000;
+      }
+      return points;
+    },
+    async close() {
+      clearTimeout(timer);
+      await flush();
+    },
+  };
+}

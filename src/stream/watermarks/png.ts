@@ -1,0 +1,61 @@
+import { crc32 } from "node:zlib";
+
+/** An image whose frame is sound; whether its pixels are is for a decoder to say. */
+export interface Png {
+  width: number;
+  height: number;
+  /** The same image with nothing but what is needed to show it: no texts, profiles, animations, nothing behind its end. */
+  bytes: Buffer;
+}
+
+const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+/** 4096 x 4096: more than any rendition shows, and 64 MB once it is decoded. */
+const MAX_PIXELS = 4096 * 4096;
+const MAX_SIDE = 16_384;
+/** PNG 11.2.1: bit depths of each colour type. */
+const DEPTHS: Record<number, readonly number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] };
+const KEPT = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
+/** A chunk of less than 12 octets is none. */
+const OVERHEAD = 12;
+
+/** Reads the frame of a PNG (ISO/IEC 15948, 5 and 11.2): order, lengths and checksums of its chunks, and its size. A text is what is wrong with it. */
+export function readPng(file: Buffer): Png | string {
+  if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return "it is no PNG";
+  const kept: Buffer[] = [SIGNATURE];
+  const seen = new Set<string>();
+  let size: { width: number; height: number } | undefined;
+  for (let at = SIGNATURE.length; ; ) {
+    if (at + OVERHEAD > file.length) return "it ends in the middle";
+    const length = file.readUInt32BE(at);
+    const type = file.toString("latin1", at + 4, at + 8);
+    const end = at + OVERHEAD + length;
+    if (end > file.length) return "it ends in the middle";
+    if (crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4)) return `the checksum of a chunk (${printable(type)}) is wrong`;
+    if ((type === "IHDR") !== (at === SIGNATURE.length)) return "its header is not where it belongs";
+    if (type === "IHDR") {
+      const header = readHeader(file.subarray(at + 8, end - 4));
+      if (typeof header === "string") return header;
+      size = header;
+    }
+    // PNG 5.4: a chunk that is critical, and that nobody knows, forbids to show the image.
+    if (/^[A-Z]/.test(type) && !KEPT.has(type)) return `it has a part that nobody knows (${printable(type)})`;
+    if (KEPT.has(type)) kept.push(file.subarray(at, end));
+    seen.add(type);
+    at = end;
+    if (type === "IEND") break;
+  }
+  if (!seen.has("IDAT")) return "it has no picture in it";
+  return { ...size!, bytes: Buffer.concat(kept) };
+}
+
+function readHeader(data: Buffer): { width: number; height: number } | string {
+  if (data.length !== 13) return "its header is not of the right length";
+  const [width, height] = [data.readUInt32BE(0), data.readUInt32BE(4)];
+  const [depth = 0, colour = 0, compression, filter, interlace = 0] = data.subarray(8);
+  if (width === 0 || height === 0) return "it has no pixels";
+  if (width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS) return `it has ${width} x ${height} pixels, and may have ${MAX_PIXELS} (4096 x 4096)`;
+  if (DEPTHS[colour]?.includes(depth) !== true || compression !== 0 || filter !== 0 || interlace > 1) return "its header says what no PNG can be";
+  return { width, height };
+}
+
+const printable = (type: string): string => (/^[A-Za-z]{4}$/.test(type) ? type : "unnamed");

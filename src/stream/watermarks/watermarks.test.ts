@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { watermarksConformance } from "./watermarks.conformance.ts";
+
+onEveryDatabase(watermarksConformance);

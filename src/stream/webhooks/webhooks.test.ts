@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { webhooksConformance } from "./webhooks.conformance.ts";
+
+onEveryDatabase(webhooksConformance);

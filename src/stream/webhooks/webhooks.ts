@@ -1,0 +1,171 @@
+import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
+import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
+import type { Db, Jobs, JobWorker, Secrets } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
+import { showVideo } from "../videos/show.ts";
+import type { StreamUrls } from "../videos/urls.ts";
+import { webhookUrl } from "./address.ts";
+import { attempt, isSuccess } from "./attempt.ts";
+import { exampleVideo } from "./example.ts";
+import { ATTEMPTS, retryDelay } from "./retries.ts";
+import type { WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./types.ts";
+import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
+
+export interface WebhooksParts {
+  db: Db;
+  jobs: Jobs;
+  secrets: Pick<Secrets, "seal" | "open">;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: Log;
+  urls: Pick<StreamUrls, "of">;
+  fetch: GuardedFetch;
+  /** Loopback and private addresses too. */
+  allowPrivate: boolean;
+  /** JSON that a test sends to those who hear of live inputs only. Default: an example of a video, as to all others. */
+  liveExample?: (now: number) => string;
+}
+
+export const WEBHOOK_JOB = "stream.webhook";
+/** Beside the main one. */
+const MAX_ENDPOINTS = 10;
+/** They wait for others most of the time. */
+const AT_ONCE = 32;
+/** Attempts that end with the process that makes them. */
+const SPARE = 10;
+const LEASE_MS = 60_000;
+/** Between a delivery and its job. */
+const BUSY_MS = 60_000;
+/** What is not over by then has lost its job. */
+const GIVEN_UP_MS = 3 * 86_400_000;
+const BATCH = 500;
+const MAX_INPUTS = 1000;
+
+export function createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch, allowPrivate, liveExample }: WebhooksParts): Webhooks {
+  const table = createWebhooksTable(db);
+  let worker: JobWorker | undefined;
+
+  const contextOf = (id: string) => `stream-webhook/${id}`;
+  const fromRow = ({ id, account_id: account, main, url, secret, created_at: created, modified_at: modified, ...row }: EndpointRow): WebhookEndpoint =>
+    ({ id, account, url, main: main === 1, ...interestOf(row), secret: secrets.open(secret, contextOf(id)), created, modified });
+
+  function newRow(account: string, given: string, main: 0 | 1, { topics = ["videos"], liveInputs = [] }: Partial<Interest> = {}): EndpointRow {
+    const [id, now] = [ids.hex(), clock.now()];
+    if (topics.length === 0) throw streamErrors.badParameter({ reason: "topics names videos, live, or both" });
+    if (liveInputs.length > MAX_INPUTS || !liveInputs.every(isHexId)) throw streamErrors.badParameter({ reason: `liveInputs names up to ${MAX_INPUTS} live inputs by their uids` });
+    return {
+      id, account_id: account, main, url: webhookUrl(given, allowPrivate), secret: secrets.seal(ids.hex(), contextOf(id)), created_at: now, modified_at: now,
+      topics: Array.from(new Set(topics)).join(" "), live_inputs: JSON.stringify(liveInputs),
+    };
+  }
+
+  async function get(account: string, id: string): Promise<WebhookEndpoint> {
+    const row = isHexId(id) ? await table.endpoint(id) : undefined;
+    if (row?.account_id !== account) throw streamErrors.webhookNotFound({ id });
+    return fromRow(row);
+  }
+
+  async function remove(id: string): Promise<void> {
+    if (!(await table.delete(id))) throw streamErrors.webhookNotFound({ id });
+  }
+
+  async function main(account: string): Promise<WebhookEndpoint> {
+    const row = await table.main(account);
+    if (row === undefined) throw streamErrors.webhookNotFound({ id: "of the account" });
+    return fromRow(row);
+  }
+
+  const add = (endpoint: string, { occasion, video, event, payload }: Pick<WebhookDelivery, "video" | "event" | "payload"> & { occasion: string }) =>
+    table.insertDelivery({ id: ids.hex(), endpoint_id: endpoint, occasion, video, event, status: "waiting", attempts: "[]", created_at: clock.now(), payload });
+
+  async function enqueue(delivery: WebhookDelivery): Promise<void> {
+    // One that was tried already has its next time.
+    if (delivery.status === "waiting" && delivery.attempts.length === 0) await jobs.enqueue(WEBHOOK_JOB, { delivery: delivery.id }, { key: delivery.id, attempts: ATTEMPTS + SPARE });
+  }
+
+  /** One attempt, noted. */
+  async function deliver(delivery: WebhookDelivery, endpoint: WebhookEndpoint, most: number, signal?: AbortSignal): Promise<WebhookDelivery> {
+    const made = await attempt(endpoint, delivery.payload, { fetch, clock, ...(signal && { signal }) });
+    const attempts = [...delivery.attempts, made];
+    const status = isSuccess(made) ? "delivered" : attempts.length >= most ? "failed" : "waiting";
+    const after: WebhookDelivery = { ...delivery, attempts, status };
+    await table.note(after);
+    if (status === "failed") log.info({ account: endpoint.account, webhook: endpoint.id, delivery: delivery.id, video: delivery.video, error: made.error }, "a webhook could not be delivered");
+    return after;
+  }
+
+  async function tell(endpoints: readonly EndpointRow[], what: Parameters<typeof add>[1]): Promise<void> {
+    for (const { id } of endpoints) {
+      const made = await add(id, what);
+      if (made !== undefined) await enqueue(made);
+    }
+  }
+
+  return {
+    setMain: async (account, url) => fromRow(await table.putMain(newRow(account, url, 1))),
+    main,
+    deleteMain: async (account) => remove((await main(account)).id),
+    list: async (account) => (await table.endpoints(account)).map(fromRow),
+    async create(account, url, about) {
+      const row = newRow(account, url, 0, about);
+      if (!(await table.insert(row, MAX_ENDPOINTS))) throw streamErrors.tooManyWebhooks({ limit: MAX_ENDPOINTS });
+      return fromRow(row);
+    },
+    get,
+    delete: async (account, id) => remove((await get(account, id)).id),
+    deliveries: async (account, id, page) => table.deliveries((await get(account, id)).id, page),
+    async replay(account, id, wanted) {
+      const endpoint = await get(account, id);
+      const before = isHexId(wanted) ? await table.delivery(wanted) : undefined;
+      if (before?.endpoint !== endpoint.id) throw streamErrors.deliveryNotFound({ id: wanted });
+      const made = await add(endpoint.id, { ...before, occasion: ids.hex() });
+      if (made === undefined) throw streamErrors.webhookNotFound({ id });
+      await enqueue(made);
+      return made;
+    },
+    async test(account, id) {
+      const endpoint = await get(account, id);
+      const video = exampleVideo(account, clock.now());
+      const payload = liveExample !== undefined && !endpoint.topics.includes("videos") ? liveExample(clock.now()) : JSON.stringify(showVideo(video, urls));
+      const made = await add(endpoint.id, { video: video.uid, event: "test", payload, occasion: ids.hex() });
+      if (made === undefined) throw streamErrors.webhookNotFound({ id });
+      return deliver(made, endpoint, 1);
+    },
+    async settled(video) {
+      const endpoints = (await table.endpoints(video.account)).filter((row) => interestOf(row).topics.includes("videos"));
+      if (endpoints.length === 0) return;
+      const event = video.state === "error" ? "error" : "ready";
+      const payload = JSON.stringify(showVideo(video, urls));
+      await tell(endpoints, { video: video.uid, event, payload, occasion: `${video.uid} ${event}` });
+    },
+    async liveEvent({ account, input, type, occasion, payload }) {
+      const wanted = (row: EndpointRow) => {
+        const { topics, liveInputs } = interestOf(row);
+        return topics.includes("live") && (liveInputs.length === 0 || liveInputs.includes(input));
+      };
+      await tell((await table.endpoints(account)).filter(wanted), { video: input, event: type, payload, occasion });
+    },
+    async recover() {
+      const now = clock.now();
+      for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH })) await enqueue(delivery);
+      for (const { id, attempts } of await table.waiting(now - GIVEN_UP_MS, { untried: false, limit: BATCH })) await table.note({ id, status: "failed", attempts });
+    },
+    start() {
+      worker ??= jobs.work(WEBHOOK_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS, backoff: retryDelay }, async ({ payload }, { signal }) => {
+        const delivery = await table.delivery((payload as { delivery: string }).delivery);
+        if (delivery?.status !== "waiting") return;
+        const row = await table.endpoint(delivery.endpoint);
+        if (row === undefined) return;
+        const { status, attempts } = await deliver(delivery, fromRow(row), ATTEMPTS, signal);
+        if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
+      });
+    },
+    close: async () => worker?.stop(),
+  };
+}
+
+type Interest = { topics: readonly WebhookTopic[]; liveInputs: readonly string[] };
+
+const interestOf = ({ topics, live_inputs }: Pick<EndpointRow, "topics" | "live_inputs">): Pick<WebhookEndpoint, "topics" | "liveInputs"> => ({
+  topics: topics.split(" ") as WebhookTopic[], liveInputs: JSON.parse(live_inputs) as string[],
+});

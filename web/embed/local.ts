@@ -1,0 +1,43 @@
+// /embed/local.js: one line in a page, before its other scripts, and frames that name the hosted player show ours. So libraries that know no other
+// address, such as @cloudflare/stream-react, play from here unchanged.
+import { localAddress } from "./addresses.ts";
+import { createStream } from "./stream.ts";
+
+const script = document.currentScript as HTMLScriptElement | null;
+if (script === null) throw new Error("embed/local.js is a plain script: <script src=…>, not a module");
+const root = new URL("../", script.src).href;
+
+// Libraries load the hosted SDK only where there is none yet; a page that loads it all the same goes on with this one.
+Object.defineProperty(window, "Stream", { configurable: true, enumerable: true, get: () => createStream, set() {} });
+
+const { prototype } = HTMLIFrameElement;
+const own = Object.getOwnPropertyDescriptor(prototype, "src");
+if (own?.get !== undefined && own.set !== undefined) {
+  const { get, set } = own;
+  Object.defineProperty(prototype, "src", {
+    ...own, get,
+    set(this: HTMLIFrameElement, value: unknown) {
+      set.call(this, localAddress(String(value), root) ?? value);
+    },
+  });
+}
+
+prototype.setAttribute = function setAttribute(this: HTMLIFrameElement, name: string, value: string): void {
+  Element.prototype.setAttribute.call(this, name, name.toLowerCase() === "src" ? (localAddress(String(value), root) ?? value) : value);
+};
+
+/** Frames that came as HTML, in the page itself or by innerHTML. */
+function redirect(frame: HTMLIFrameElement): void {
+  const local = localAddress(frame.src, root);
+  if (local !== undefined) frame.src = local;
+}
+
+new MutationObserver((records) => {
+  for (const { addedNodes } of records) {
+    for (const node of addedNodes) {
+      if (node instanceof HTMLIFrameElement) redirect(node);
+      else if (node instanceof Element) node.querySelectorAll("iframe").forEach(redirect);
+    }
+  }
+}).observe(document, { childList: true, subtree: true });
+document.querySelectorAll("iframe").forEach(redirect);

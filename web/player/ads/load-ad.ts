@@ -1,0 +1,22 @@
+import { type AdDocument, readVast } from "./vast.ts";
+
+/** Wrappers around wrappers. */
+const MAX_DOCUMENTS = 5;
+const MAX_CHARACTERS = 1_000_000;
+
+/** The advertisement behind `url`, with the trackers of every wrapper on the way; undefined where there is none. Rejects when `signal` says so. */
+export async function loadAd(url: string, signal: AbortSignal): Promise<AdDocument | undefined> {
+  const trackers: AdDocument["trackers"] = new Map();
+  let next: string | undefined = url;
+  for (let count = 0; count < MAX_DOCUMENTS && next !== undefined; count++) {
+    const response: Response = await fetch(next, { signal, credentials: "omit" });
+    const text = response.ok ? await response.text() : "";
+    if (text === "" || text.length > MAX_CHARACTERS) return undefined;
+    const found = readVast(new DOMParser().parseFromString(text, "text/xml"), response.url || next);
+    if (found === undefined) return undefined;
+    for (const [event, urls] of found.trackers) trackers.set(event, [...(trackers.get(event) ?? []), ...urls]);
+    if (found.next === undefined) return { ...found, trackers };
+    next = found.next;
+  }
+  return undefined;
+}

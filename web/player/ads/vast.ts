@@ -1,0 +1,93 @@
+import { webAddress } from "../options.ts";
+
+/** What one document of VAST (2 to 4) or VMAP says about an advertisement that is shown before the video. */
+export interface AdDocument {
+  /** Another document to ask: a wrapper, or an ad break of VMAP. */
+  next?: string;
+  /** MP4 files of one linear advertisement. */
+  files: { url: string; width: number; height: number; bitrate: number }[];
+  /** Seconds after which it may be skipped. */
+  skipAfter?: number;
+  clickThrough?: string;
+  /** Addresses to be called, by event: impression, start, firstQuartile, midpoint, thirdQuartile, complete, skip, click, error. */
+  trackers: Map<string, string[]>;
+}
+
+/** Of each event; more is no advertisement but an attack. */
+const MAX_TRACKERS = 50;
+
+/** Reads what is needed of it. Undefined: no XML, or no advertisement for the beginning in it. */
+export function readVast(document: Document, base: string): AdDocument | undefined {
+  if (document.querySelector("parsererror") !== null) return undefined;
+  const root = document.documentElement;
+  if (root.localName === "VMAP") return readBreak(document, base);
+  const ad = first(root, "InLine") ?? first(root, "Wrapper");
+  if (ad === undefined) return undefined;
+  const linear = first(ad, "Linear");
+  const found: AdDocument = { files: [], trackers: new Map() };
+  const track = (event: string, elements: Iterable<Element>) => {
+    for (const element of elements) addTracker(found.trackers, event, address(element, base));
+  };
+  track("impression", all(ad, "Impression"));
+  track("error", all(ad, "Error"));
+  if (linear !== undefined) {
+    for (const element of all(linear, "Tracking")) addTracker(found.trackers, element.getAttribute("event") ?? "", address(element, base));
+    track("click", all(linear, "ClickTracking"));
+    found.clickThrough = address(first(linear, "ClickThrough"), base);
+    found.skipAfter = readOffset(linear.getAttribute("skipoffset"), first(linear, "Duration")?.textContent ?? null);
+    found.files = [...all(linear, "MediaFile")].flatMap((file) => readFile(file, base));
+  }
+  if (ad.localName === "Wrapper") {
+    const next = address(first(ad, "VASTAdTagURI"), base);
+    return next === undefined ? undefined : { ...found, next };
+  }
+  return found.files.length === 0 ? undefined : found;
+}
+
+/** VMAP 1.0: the break at the start, whose document stands in it or elsewhere. */
+function readBreak(document: Document, base: string): AdDocument | undefined {
+  for (const pause of all(document.documentElement, "AdBreak")) {
+    const at = pause.getAttribute("timeOffset") ?? "start";
+    if (at !== "start" && clock(at) !== 0) continue;
+    const inside = first(pause, "VAST");
+    if (inside !== undefined) {
+      const own = document.implementation.createDocument(null, null, null);
+      own.append(own.importNode(inside, true));
+      return readVast(own, base);
+    }
+    const next = address(first(pause, "AdTagURI"), base);
+    if (next !== undefined) return { next, files: [], trackers: new Map() };
+  }
+  return undefined;
+}
+
+function readFile(file: Element, base: string): AdDocument["files"] {
+  const url = address(file, base);
+  if (url === undefined || file.getAttribute("apiFramework") !== null || !/^video\/mp4\b/i.test(file.getAttribute("type") ?? "")) return [];
+  return [{ url, width: Number(file.getAttribute("width")) || 0, height: Number(file.getAttribute("height")) || 0, bitrate: Number(file.getAttribute("bitrate")) || 0 }];
+}
+
+/** `00:00:05` or `25%` of the whole. */
+function readOffset(text: string | null, duration: string | null): number | undefined {
+  if (text === null) return undefined;
+  const percent = /^(\d{1,3})%$/.exec(text.trim())?.[1];
+  if (percent === undefined) return clock(text);
+  const whole = clock(duration ?? "");
+  return whole === undefined ? undefined : (whole * Number(percent)) / 100;
+}
+
+function clock(text: string): number | undefined {
+  const parts = /^(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$/.exec(text.trim());
+  return parts === null ? undefined : Number(parts[1]) * 3600 + Number(parts[2]) * 60 + Number(parts[3]);
+}
+
+function addTracker(trackers: AdDocument["trackers"], event: string, url: string | undefined): void {
+  if (url === undefined) return;
+  const known = trackers.get(event) ?? [];
+  if (known.length < MAX_TRACKERS) trackers.set(event, [...known, url]);
+}
+
+// By local name: VMAP gives its elements a prefix.
+const all = (within: Element, name: string) => [...within.getElementsByTagNameNS("*", name)];
+const first = (within: Element, name: string): Element | undefined => all(within, name)[0];
+const address = (element: Element | undefined, base: string): string | undefined => webAddress(element?.textContent?.trim(), base);

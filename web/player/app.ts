@@ -1,0 +1,249 @@
+import type { PageConfig, PlayerVideo } from "../../src/stream/player/page-config.ts";
+import type { AdEvent } from "../shared/messages.ts";
+import { runAdBreak } from "./ads/ad-break.ts";
+import { createBroadcast } from "./broadcast.ts";
+import { createLayout, type Layout } from "./layout.ts";
+import { createLiveEdge } from "./live-edge.ts";
+import type { PlayerOptions } from "./options.ts";
+import { createSource } from "./source.ts";
+import { failedText, goneText, nextText, overText, refusedText, silentText, unplayableText, waitingText } from "./texts.ts";
+import { showDetails } from "./top.ts";
+import { VideoUnavailable, readVideo, type Waiting, waitUntilReady } from "./waiting.ts";
+
+/** One player, whatever video is in it. `events` tells of what the media element does not: advertisements, errors of loading, a video that is known. */
+export interface App {
+  layout: Layout;
+  options: PlayerOptions;
+  events: EventTarget;
+  /** What is known of the video that is in it. */
+  video(): PlayerVideo;
+  play(): Promise<void>;
+  pause(): void;
+  /** Another video: a uid, a token, or an address with one. */
+  change(id: string): Promise<void>;
+  showPoster(): void;
+  /** To be played from, as soon as there is something to play. */
+  seek(seconds: number): void;
+  chooseCaptions(language: string | undefined): void;
+  /** As much is loaded as the option says now. */
+  preload(): void;
+}
+
+export function createApp(config: PageConfig, options: PlayerOptions): App {
+  const events = new EventTarget();
+  const layout = createLayout();
+  const { video: media, notice, hint, poster, controller } = layout;
+  const root = new URL(config.root, location.href).href;
+  const source = createSource(media, (reason, status) => {
+    if (reason === "network" && broadcast.failed()) return true;
+    const again = { label: "Try again", run: () => void openSource().play().catch(() => {}) };
+    notice.show(reason === "media" ? unplayableText : { ...refusedText(status), action: again });
+    events.dispatchEvent(new Event("error"));
+    return false;
+  });
+
+  const edge = createLiveEdge({ video: media, controller, window: source.window, dvr: options.dvr, keepUp: source.keepUp });
+  layout.live.append(edge.element);
+  const broadcast = createBroadcast({
+    media, hint, window: source.window, address: () => `${root}${current.id}/metadata/player.json`,
+    on: {
+      reopen: () => void (wanted ? openSource().play().catch(() => {}) : openSource()),
+      over: showEnd,
+      next: offerNext,
+      gone: (status) => giveUp(status),
+    },
+  });
+  source.showCaptions(options.defaultTextTrack);
+
+  let current = config.video;
+  let waiting: Waiting | undefined;
+  /** Somebody wants to see it: it begins when it can. */
+  let wanted = options.autoplay;
+  let adDone: string | undefined;
+  let adRunning: Promise<void> | undefined;
+  let seekTo: number | undefined;
+
+  /** A token stays in every address; behind the uid of an input is another video tomorrow. */
+  const addressOf = (path: string) => `${root}${current.id.includes(".") ? current.id : current.uid}/${path}`;
+  const isRunning = () => current.live?.state === "running" || current.live?.state === "interrupted";
+  const startPlaying = HTMLMediaElement.prototype.play.bind(media);
+
+  async function play(): Promise<void> {
+    wanted = true;
+    if (!current.readyToStream) return;
+    if (options.adUrl !== undefined && options.adUrl !== adDone) {
+      const url = options.adUrl;
+      adDone = url;
+      adRunning = runAdBreak(url, layout.ad, media, (event: AdEvent) => events.dispatchEvent(new Event(event)));
+      // Meanwhile the video itself gets ready.
+      source.load();
+      controller.toggleAttribute("adrunning", true);
+    }
+    if (adRunning !== undefined) {
+      await adRunning;
+      adRunning = undefined;
+      controller.toggleAttribute("adrunning", false);
+      if (!wanted) return;
+    }
+    source.load();
+    return startPlaying();
+  }
+
+  function show(video: PlayerVideo): void {
+    current = video;
+    waiting?.stop();
+    waiting = undefined;
+    document.title = video.details.title ?? "Video";
+    showDetails(layout.top, video.details);
+    layout.controller.toggleAttribute("soundonly", !video.picture);
+    setLive(isRunning());
+    broadcast.follow(video);
+    if (video.duration > 0) controller.setAttribute("defaultduration", String(video.duration));
+    else controller.removeAttribute("defaultduration");
+    events.dispatchEvent(new Event("known"));
+    if (video.readyToStream) return begin();
+    source.close();
+    if (video.state === "error") return notice.show(failedText(video));
+    notice.show({ busy: true, ...waitingText(video) });
+    waiting = waitUntilReady(`${root}${video.id}/metadata/player.json`, video, {
+      change: (next) => {
+        current = next;
+        if (next.state === "error") notice.show(failedText(next));
+        else notice.show({ busy: true, ...waitingText(next) });
+      },
+      ready: (next) => {
+        // Who sat through this on a page of its own came to see it; and a broadcast begins when it begins.
+        wanted ||= config.mode === "watch" || next.live?.state === "running";
+        show(next);
+      },
+      gone: (status) => notice.show(refusedText(status)),
+    });
+  }
+
+  function setLive(live: boolean): void {
+    controller.toggleAttribute("live", live);
+    const dvr = live && options.dvr && current.live?.unrecorded !== true;
+    controller.toggleAttribute("dvr", dvr);
+    // Without a way back there is nowhere to jump to.
+    if (live && !dvr) controller.setAttribute("hotkeys", "noarrowleft noarrowright noj nol");
+    else controller.removeAttribute("hotkeys");
+  }
+
+  /** A broadcast was watched to its end. */
+  function showEnd(over: PlayerVideo): void {
+    const unrecorded = current.live?.unrecorded === true;
+    current = over;
+    setLive(false);
+    source.close();
+    poster.hidden = true;
+    if (!over.readyToStream) return show(over);
+    // What there is is of another day.
+    if (unrecorded) notice.show(goneText);
+    else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(over) } });
+    // Whoever stays may stay for the next one.
+    broadcast.follow(over);
+  }
+
+  /** Under the same address there is another broadcast. Who is watching something decides; who is not came for it. */
+  function offerNext(next: PlayerVideo): void {
+    if (current.live?.state === "over" && !media.paused) return hint.show({ text: nextText, action: { label: "Watch it", run: () => watch(next) } });
+    wanted ||= media.ended || source.isClosed();
+    show(next);
+  }
+
+  function watch(video: PlayerVideo): void {
+    wanted = true;
+    show(video);
+  }
+
+  function giveUp(status: number): void {
+    setLive(false);
+    source.close();
+    notice.show(refusedText(status));
+    events.dispatchEvent(new Event("error"));
+  }
+
+  function begin(): void {
+    notice.hide();
+    showPoster();
+    setStoryboard(current.picture && !isRunning() ? addressOf("thumbnails/storyboard.vtt") : undefined);
+    openSource();
+    if (wanted) play().catch(playSilently);
+  }
+
+  /** Browsers refuse sound that nobody asked for: then the big button is still there; but a broadcast that was waited for does not wait. */
+  function playSilently(err: unknown): void {
+    if (!isRunning() || media.muted || !(err instanceof Error) || err.name !== "NotAllowedError") return;
+    media.muted = true;
+    play().catch(() => {});
+    hint.stay({ text: silentText, action: { label: "Turn it on", run: () => void (media.muted = false) } });
+    media.addEventListener("volumechange", () => {
+      if (!media.muted) hint.stay(undefined);
+    });
+  }
+
+  function openSource(): { play(): Promise<void> } {
+    notice.hide();
+    const webrtc = current.live?.unrecorded === true;
+    const query = isRunning() ? `?protocol=llhls${options.dvr ? "&dvrEnabled=true" : ""}` : "";
+    source.open(addressOf(webrtc ? "webRTC/play" : `manifest/video.m3u8${query}`), { preload: options.preload, startTime: seekTo ?? options.startTime, live: isRunning(), webrtc });
+    return { play };
+  }
+
+  function showPoster(): void {
+    const own = current.poster === null ? undefined : addressOf(current.poster);
+    const address = options.poster ?? own;
+    if (address === undefined) poster.hidden = true;
+    else if (poster.src !== address) poster.src = address;
+  }
+
+  /** The controls find the pictures of the time range in a track of the media element. */
+  function setStoryboard(address: string | undefined): void {
+    media.querySelector("track")?.remove();
+    if (address === undefined) return;
+    const track = document.createElement("track");
+    Object.assign(track, { kind: "metadata", label: "thumbnails", default: true, src: address });
+    media.append(track);
+  }
+
+  // Everything that plays comes through here: buttons, keys, the page around.
+  media.play = play;
+  media.addEventListener("play", () => source.load());
+  media.addEventListener("pause", () => void (wanted = false));
+  media.addEventListener("loadedmetadata", () => {
+    if (seekTo !== undefined) media.currentTime = seekTo;
+    seekTo = undefined;
+  });
+  show(current);
+
+  return {
+    layout, options, events, play, showPoster,
+    video: () => current,
+    pause() {
+      wanted = false;
+      layout.ad.querySelector("video")?.pause();
+      media.pause();
+    },
+    async change(id) {
+      wanted = options.autoplay || !media.paused;
+      adDone = undefined;
+      waiting?.stop();
+      try {
+        show(await readVideo(`${root}${id}/metadata/player.json`));
+      } catch (err) {
+        source.close();
+        notice.show(refusedText(err instanceof VideoUnavailable ? err.status : undefined));
+        events.dispatchEvent(new Event("error"));
+      }
+    },
+    seek(seconds) {
+      if (media.readyState > 0) media.currentTime = seconds;
+      else seekTo = seconds;
+    },
+    chooseCaptions: (language) => source.showCaptions(language),
+    preload() {
+      if (options.preload === "auto") source.load();
+      else if (options.preload === "metadata") source.prepare();
+    },
+  };
+}

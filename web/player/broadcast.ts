@@ -1,0 +1,166 @@
+import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
+import type { Hint } from "./hint.ts";
+import type { LiveWindow } from "./source.ts";
+import { interruptedText, reconnectingText, stalledText } from "./texts.ts";
+import { readVideo, VideoUnavailable } from "./waiting.ts";
+
+/** Looks after a broadcast while somebody watches it, and after the address of an input when it is over. */
+export interface Broadcast {
+  /** From now on this one, whatever state it is in; of what was never broadcast nothing is done. */
+  follow(video: PlayerVideo): void;
+  /** It could not be loaded any more. False: that is for others to tell. */
+  failed(): boolean;
+}
+
+export interface BroadcastParts {
+  media: HTMLVideoElement;
+  hint: Hint;
+  window(): LiveWindow | undefined;
+  /** Of `metadata/player.json`. */
+  address(): string;
+  on: {
+    /** It is there, and has to be loaded anew. */
+    reopen(): void;
+    /** It has come to its end, and was watched to it. */
+    over(video: PlayerVideo): void;
+    /** Another has begun under the same address. */
+    next(video: PlayerVideo): void;
+    /** It may not be seen any more, with the HTTP status. */
+    gone(status: number): void;
+  };
+}
+
+const TICK_MS = 500;
+/** A picture that stands still for so long is told of; players catch up with less. */
+const STILL_MS = 2000;
+/** One that stands still for so long after the end has come to its end, whatever the playlist says. */
+const END_MS = 6000;
+const ASK_MS = 2000;
+const LONGEST_ASK_MS = 5000;
+/** Of a recording that is watched, or waits to be: whether there is a broadcast again. */
+const NEXT_MS = 5000;
+
+export function createBroadcast({ media, hint, window: windowOf, address, on }: BroadcastParts): Broadcast {
+  let followed: PlayerVideo | undefined;
+  let asking: ReturnType<typeof setTimeout> | undefined;
+  let abort = new AbortController();
+  /** What the answer is wanted for. */
+  let lost = false;
+  let ended = false;
+  let delay = ASK_MS;
+  let at = { time: 0, since: performance.now() };
+
+  const runs = () => followed?.live?.state === "running" || followed?.live?.state === "interrupted";
+
+  function rest(): void {
+    clearTimeout(asking);
+    asking = undefined;
+    abort.abort();
+    abort = new AbortController();
+    lost = ended = false;
+    delay = ASK_MS;
+  }
+
+  function askIn(ms: number): void {
+    clearTimeout(asking);
+    asking = setTimeout(() => void ask(abort.signal), ms * (0.8 + 0.4 * Math.random()));
+  }
+
+  async function ask(signal: AbortSignal): Promise<void> {
+    // Nobody sees it: a page that was left open for days asks nothing.
+    if (document.hidden && !runs()) return askIn(NEXT_MS);
+    const answer = await readVideo(address(), signal).catch((err: unknown) => (err instanceof VideoUnavailable ? err.status : undefined));
+    if (signal.aborted || followed === undefined) return;
+    if (typeof answer === "number" && answer < 500 && answer !== 429) {
+      rest();
+      followed = undefined;
+      return on.gone(answer);
+    }
+    if (typeof answer === "object") heard(answer);
+    else if (runs()) {
+      hint.show({ text: reconnectingText, busy: true });
+      delay = Math.min(delay * 1.5, LONGEST_ASK_MS);
+      askIn(delay);
+    } else askIn(NEXT_MS);
+  }
+
+  function heard(video: PlayerVideo): void {
+    const ran = runs();
+    const running = video.live?.state === "running" || video.live?.state === "interrupted";
+    if (running && video.uid !== followed!.uid) {
+      if (!video.readyToStream) return askIn(ASK_MS);
+      rest();
+      hint.hide();
+      return on.next(video);
+    }
+    if (running) {
+      followed = video;
+      const age = windowOf()?.age;
+      if (lost) {
+        lost = false;
+        on.reopen();
+      }
+      if (video.live?.state === "interrupted") hint.show({ text: interruptedText, busy: true });
+      else if (!ended && age !== undefined && age * 1000 < STILL_MS) hint.hide();
+      else if (!ended) hint.show({ text: stalledText, busy: true });
+      return askIn(ASK_MS);
+    }
+    if (ran && !ended && !lost && performance.now() - at.since < END_MS) {
+      // Over where it comes from, and not yet where it is seen: the end is in the playlist, and `ended` will tell.
+      asking = undefined;
+      return;
+    }
+    followed = video;
+    if (ran) {
+      rest();
+      hint.hide();
+      on.over(video);
+    }
+    if (video.live?.follows === true) askIn(NEXT_MS);
+  }
+
+  function tick(): void {
+    if (!runs()) return;
+    const now = performance.now();
+    const time = progressOf(media);
+    if (media.paused || media.ended || time !== at.time) {
+      const moved = time !== at.time;
+      at = { time, since: now };
+      if (moved && !media.ended) ended = false;
+      if (moved && asking !== undefined && !lost && !ended) {
+        rest();
+        hint.hide();
+      }
+      return;
+    }
+    if (now - at.since > STILL_MS && asking === undefined) askIn(0);
+  }
+
+  media.addEventListener("ended", () => {
+    if (!runs()) return;
+    ended = true;
+    askIn(0);
+  });
+  setInterval(tick, TICK_MS);
+
+  return {
+    follow(video) {
+      rest();
+      hint.hide();
+      followed = video.live === null ? undefined : video;
+      at = { time: progressOf(media), since: performance.now() };
+      if (video.live?.state === "over" && video.live.follows) askIn(NEXT_MS);
+    },
+    failed() {
+      if (!runs()) return false;
+      lost = true;
+      hint.show({ text: reconnectingText, busy: true });
+      askIn(delay);
+      delay = Math.min(delay * 1.5, LONGEST_ASK_MS);
+      return true;
+    },
+  };
+}
+
+/** What grows as long as something is shown. The time of a connection goes on when nothing comes by it. */
+const progressOf = (media: HTMLVideoElement): number => (media.srcObject !== null && media.videoWidth > 0 ? media.getVideoPlaybackQuality().totalVideoFrames : media.currentTime);

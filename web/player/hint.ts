@@ -1,0 +1,53 @@
+import { h } from "./elements.ts";
+
+/** A word above the picture, which goes on being seen: what is the matter with it, or what could be done. */
+export interface Hint {
+  show(hint: HintText): void;
+  /** What is shown when nothing else is, until it is taken back by `undefined`: others come over it, and go. */
+  stay(hint: HintText | undefined): void;
+  hide(): void;
+}
+
+export interface HintText {
+  text: string;
+  busy?: boolean;
+  action?: { label: string; run(): void };
+}
+
+export function createHint(): Hint & { element: HTMLElement } {
+  const spinner = h("span", { class: "notice-spinner", "aria-hidden": "true" });
+  const text = h("span", { role: "status" });
+  const button = h("button", { class: "hint-button", type: "button" });
+  const element = h("div", { class: "hint", hidden: true, noautohide: true }, spinner, text, button);
+  let act = () => {};
+  let staying: HintText | undefined;
+  let shown: HintText | undefined;
+  button.addEventListener("click", () => act());
+
+  function draw(): void {
+    const hint = shown ?? staying;
+    // A live region that is written again is read aloud again.
+    if (text.textContent !== (hint?.text ?? "")) text.textContent = hint?.text ?? "";
+    spinner.toggleAttribute("hidden", hint?.busy !== true);
+    button.hidden = hint?.action === undefined;
+    button.textContent = hint?.action?.label ?? "";
+    act = hint?.action?.run ?? (() => {});
+    element.hidden = hint === undefined;
+  }
+
+  return {
+    element,
+    show(hint) {
+      shown = hint;
+      draw();
+    },
+    stay(hint) {
+      staying = hint;
+      draw();
+    },
+    hide() {
+      shown = undefined;
+      draw();
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * Keys that were pressed while nothing has the focus are meant for the player: it is all there is in the frame. The controls know most keys
+ * themselves (m, f, c, p, j, l, arrows, < and >, and ? for the list of them); the digits, Home and End are added here. Space and k are ours as
+ * well: the controls go by what the last event told them, and two presses in quick succession would both mean "play".
+ */
+export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, isOff: () => boolean): void {
+  for (const type of ["keydown", "keyup"] as const) {
+    document.addEventListener(type, (event) => {
+      if (isOff() || event.ctrlKey || event.metaKey || event.altKey) return;
+      const idle = event.target === document.body || event.target === document.documentElement;
+      if (type === "keydown" && (idle || event.target === controller) && jump(event.key)) return event.preventDefault();
+      if (!idle) return;
+      if (event.key === " " || event.key === "k") {
+        if (type === "keydown" && !event.repeat) toggle();
+        return event.preventDefault();
+      }
+      const forwarded = new KeyboardEvent(type, { key: event.key, code: event.code, shiftKey: event.shiftKey, repeat: event.repeat, bubbles: false, cancelable: true });
+      if (!controller.dispatchEvent(forwarded)) event.preventDefault();
+    });
+  }
+
+  function toggle(): void {
+    if (video.paused) video.play().catch(() => {});
+    else video.pause();
+  }
+
+  function jump(key: string): boolean {
+    const share = key === "Home" ? 0 : key === "End" ? 1 : /^\d$/.test(key) ? Number(key) / 10 : undefined;
+    const span = share === undefined ? undefined : spanOf();
+    if (share === undefined || span === undefined) return false;
+    video.currentTime = span.start + (span.end - span.start) * share;
+    return true;
+  }
+
+  /** Of a broadcast what is kept of it, where one may go back. */
+  function spanOf(): { start: number; end: number } | undefined {
+    if (Number.isFinite(video.duration)) return { start: 0, end: video.duration };
+    if (!controller.hasAttribute("dvr") || video.seekable.length === 0) return undefined;
+    return { start: video.seekable.start(0), end: video.seekable.end(0) };
+  }
+}

@@ -1,0 +1,94 @@
+import "media-chrome";
+import "media-chrome/menu";
+import { createHint, type Hint } from "./hint.ts";
+import { createNotice, type Notice } from "./notice.ts";
+
+export interface Layout {
+  controller: HTMLElement;
+  video: HTMLVideoElement;
+  poster: HTMLImageElement;
+  notice: Notice;
+  hint: Hint;
+  /** Among the buttons, of a broadcast. */
+  live: HTMLElement;
+  /** Above the picture: whose video it is. */
+  top: HTMLElement;
+  /** Over everything, while an advertisement runs. */
+  ad: HTMLElement;
+}
+
+const GEAR = "M19.4 13a7.6 7.6 0 0 0 0-2l2-1.6a.5.5 0 0 0 .2-.6l-2-3.4a.5.5 0 0 0-.6-.2l-2.4 1a7.3 7.3 0 0 0-1.7-1l-.4-2.6a.5.5 0 0 0-.5-.4h-4a.5.5 0 0 0-.5.4l-.4 2.6c-.6.2-1.2.6-1.7 1L5 5.2a.5.5 0 0 0-.6.2l-2 3.4a.5.5 0 0 0 .1.6L4.6 11a7.6 7.6 0 0 0 0 2l-2 1.6a.5.5 0 0 0-.2.6l2 3.4c.1.2.4.3.6.2l2.4-1c.5.4 1.1.8 1.7 1l.4 2.6c0 .2.3.4.5.4h4c.2 0 .5-.2.5-.4l.4-2.6c.6-.2 1.2-.6 1.7-1l2.4 1c.2.1.5 0 .6-.2l2-3.4a.5.5 0 0 0-.1-.6zM12 15.5a3.5 3.5 0 1 1 0-7 3.5 3.5 0 0 1 0 7z";
+
+// Fixed text: nothing of a video or of an address is put into it.
+const CONTROLS = `
+<div class="top" slot="top-chrome" hidden></div>
+<div class="shade" aria-hidden="true"></div>
+<media-loading-indicator slot="centered-chrome" noautohide></media-loading-indicator>
+<media-play-button class="big-play" slot="centered-chrome" notooltip></media-play-button>
+<media-settings-menu id="settings" anchor="auto" hidden>
+  <media-settings-menu-item>Quality
+    <media-rendition-menu slot="submenu" hidden><div slot="title">Quality</div></media-rendition-menu>
+  </media-settings-menu-item>
+  <media-settings-menu-item class="speed">Speed
+    <media-playback-rate-menu slot="submenu" hidden rates="0.5 0.75 1 1.25 1.5 1.75 2"><div slot="title">Speed</div></media-playback-rate-menu>
+  </media-settings-menu-item>
+  <media-settings-menu-item class="sound">Audio
+    <media-audio-track-menu slot="submenu" hidden><div slot="title">Audio</div></media-audio-track-menu>
+  </media-settings-menu-item>
+  <media-settings-menu-item class="captions">Captions
+    <media-captions-menu slot="submenu" hidden><div slot="title">Captions</div></media-captions-menu>
+  </media-settings-menu-item>
+</media-settings-menu>
+<media-control-bar class="bar timeline">
+  <media-time-range>
+    <media-preview-thumbnail slot="preview"></media-preview-thumbnail>
+    <media-preview-time-display slot="preview"></media-preview-time-display>
+  </media-time-range>
+</media-control-bar>
+<media-control-bar class="bar buttons">
+  <media-play-button></media-play-button>
+  <span class="volume"><media-mute-button></media-mute-button><media-volume-range></media-volume-range></span>
+  <span class="live-place"></span>
+  <media-time-display showduration></media-time-display>
+  <span class="space"></span>
+  <media-captions-button></media-captions-button>
+  <media-settings-menu-button><svg slot="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="${GEAR}"/></svg></media-settings-menu-button>
+  <media-airplay-button></media-airplay-button>
+  <media-pip-button></media-pip-button>
+  <media-fullscreen-button></media-fullscreen-button>
+</media-control-bar>
+<div class="ad" slot="dialog" hidden></div>`;
+
+/** The player as elements, not yet in the page: what belongs to `video` must be added before the controls see it. */
+export function createLayout(): Layout {
+  const controller = document.createElement("media-controller");
+  // What is remembered lies in a storage that frames of other sites may not have; and the page around says how loud it begins.
+  for (const name of ["novolumepref", "nomutedpref", "nosubtitleslangpref"]) controller.setAttribute(name, "");
+  controller.setAttribute("aria-label", "Video player");
+
+  const video = document.createElement("video");
+  video.slot = "media";
+  video.playsInline = true;
+  const poster = document.createElement("img");
+  poster.slot = "poster";
+  poster.alt = "";
+  poster.className = "poster";
+  poster.hidden = true;
+  poster.addEventListener("error", () => void (poster.hidden = true));
+  poster.addEventListener("load", () => void (poster.hidden = false));
+
+  const controls = document.createElement("template");
+  controls.innerHTML = CONTROLS;
+  const notice = createNotice();
+  notice.element.slot = "centered-chrome";
+  const hint = createHint();
+  hint.element.slot = "centered-chrome";
+  controller.append(video, poster, controls.content, hint.element, notice.element);
+  return { controller, video, poster, notice, hint, live: find(controller, ".live-place"), top: find(controller, ".top"), ad: find(controller, ".ad") };
+}
+
+function find(within: HTMLElement, selector: string): HTMLElement {
+  const element = within.querySelector<HTMLElement>(selector);
+  if (element === null) throw new Error(`the player has no ${selector}`);
+  return element;
+}

@@ -1,0 +1,47 @@
+import { h } from "./elements.ts";
+
+/** What stands over the picture when there is nothing to play: why, and what will happen. */
+export interface Notice {
+  show(notice: { title: string; text?: string; /** 0 to 1; absent: nothing moves. */ progress?: number; busy?: boolean; /** It may last for long, and nothing is being done meanwhile. */ calm?: boolean; action?: { label: string; run(): void } }): void;
+  hide(): void;
+}
+
+export function createNotice(): Notice & { element: HTMLElement } {
+  const title = h("p", { class: "notice-title" });
+  const text = h("p", { class: "notice-text" });
+  const bar = h("div", { class: "notice-bar" });
+  const progress = h("div", { class: "notice-progress", role: "progressbar", "aria-label": "Processing", "aria-valuemin": 0, "aria-valuemax": 100 }, bar);
+  const spinner = h("div", { class: "notice-spinner", "aria-hidden": "true" });
+  const button = h("button", { class: "notice-button", type: "button" });
+  const element = h("div", { class: "notice", role: "status", "aria-live": "polite", hidden: true, noautohide: true }, h("div", { class: "notice-box" }, spinner, title, text, progress, button));
+  let act = () => {};
+  button.addEventListener("click", () => act());
+
+  return {
+    element,
+    show(notice) {
+      // Only what changes is written: a live region would be read aloud again.
+      write(title, notice.title);
+      write(text, notice.text ?? "");
+      spinner.hidden = notice.busy !== true && notice.calm !== true;
+      spinner.toggleAttribute("calm", notice.calm === true);
+      progress.hidden = notice.progress === undefined;
+      if (notice.progress !== undefined) {
+        const percent = Math.round(notice.progress * 100);
+        progress.setAttribute("aria-valuenow", String(percent));
+        bar.style.width = `${percent}%`;
+      }
+      button.hidden = notice.action === undefined;
+      write(button, notice.action?.label ?? "");
+      act = notice.action?.run ?? (() => {});
+      element.hidden = false;
+    },
+    hide() {
+      element.hidden = true;
+    },
+  };
+}
+
+function write(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}

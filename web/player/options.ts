@@ -1,0 +1,71 @@
+/** How the page around it wants the player, from the query of its address. */
+export interface PlayerOptions {
+  autoplay: boolean;
+  muted: boolean;
+  loop: boolean;
+  controls: boolean;
+  preload: "none" | "metadata" | "auto";
+  poster: string | undefined;
+  primaryColor: string | undefined;
+  letterboxColor: string | undefined;
+  defaultTextTrack: string | undefined;
+  /** Seconds. */
+  startTime: number;
+  adUrl: string | undefined;
+  /** Whether one can go back in a running broadcast. */
+  dvr: boolean;
+  /** Another video than that of the address. */
+  src: string | undefined;
+  /** Of the page around, where it says so: nobody else is listened to. */
+  parentOrigin: string | undefined;
+}
+
+export function readOptions(query: URLSearchParams): PlayerOptions {
+  return {
+    // Present in whatever form: `autoplay=false` plays as well, so the hosted player has it.
+    autoplay: query.has("autoplay"),
+    muted: isOn(query, "muted") || isOn(query, "mute"),
+    loop: isOn(query, "loop"),
+    controls: query.get("controls") !== "false",
+    preload: readPreload(query.get("preload")),
+    poster: webAddress(query.get("poster")),
+    primaryColor: query.get("primaryColor") ?? undefined,
+    letterboxColor: query.get("letterboxColor") ?? undefined,
+    defaultTextTrack: query.get("defaultTextTrack") ?? undefined,
+    startTime: readTime(query.get("startTime")),
+    adUrl: webAddress(query.get("ad-url")),
+    dvr: isOn(query, "dvrEnabled"),
+    src: query.get("src") ?? undefined,
+    parentOrigin: originOf(query.get("parentOrigin")),
+  };
+}
+
+const isOn = (query: URLSearchParams, name: string) => query.has(name) && query.get(name) !== "false";
+
+/** A boolean attribute of HTML, or one of its words. Unknown is none, which costs nobody anything. */
+export function readPreload(value: unknown): PlayerOptions["preload"] {
+  if (value === true || value === "true" || value === "auto" || value === "") return "auto";
+  return value === "metadata" ? "metadata" : "none";
+}
+
+/** `123`, `12.5`, `1h12m27s`, `90s`; anything else is the beginning. In seconds. */
+export function readTime(text: string | null): number {
+  if (text === null || text === "") return 0;
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
+  const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?$/.exec(text);
+  if (parts === null) return 0;
+  const [, hours = "0", minutes = "0", seconds = "0"] = parts;
+  return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+}
+
+/** Only what may be fetched: never `javascript:` or `data:`, whatever it would be put into. */
+export function webAddress(value: unknown, base?: string): string | undefined {
+  if (typeof value !== "string" || value === "" || !URL.canParse(value, base)) return undefined;
+  const url = new URL(value, base);
+  return url.protocol === "https:" || url.protocol === "http:" ? url.href : undefined;
+}
+
+function originOf(value: string | null): string | undefined {
+  const address = webAddress(value);
+  return address === undefined ? undefined : new URL(address).origin;
+}

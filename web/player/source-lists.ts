@@ -1,0 +1,102 @@
+import { Events, type default as HlsPlayer } from "hls.js";
+
+/** What the controls look for on a media element to offer a choice of qualities: the proposal of video renditions, of which browsers have nothing. */
+interface Rendition {
+  id: string;
+  width: number;
+  height: number;
+  bitrate: number;
+}
+
+/** An array that tells of its changes. */
+class SourceList<Item> extends EventTarget {
+  [index: number]: Item;
+  length = 0;
+
+  fill(items: readonly Item[]): void {
+    for (let index = 0; index < this.length; index++) delete this[index];
+    items.forEach((item, index) => {
+      this[index] = item;
+    });
+    this.length = items.length;
+  }
+
+  *[Symbol.iterator](): Iterator<Item> {
+    for (let index = 0; index < this.length; index++) yield this[index] as Item;
+  }
+}
+
+class Renditions extends SourceList<Rendition> {
+  #hls: HlsPlayer | undefined;
+
+  show(hls: HlsPlayer | undefined): void {
+    this.#hls = hls;
+    this.fill((hls?.levels ?? []).map((level, index) => ({ id: String(index), width: level.width, height: level.height, bitrate: level.bitrate })));
+    this.dispatchEvent(new Event(this.length > 0 ? "addrendition" : "removerendition"));
+    this.dispatchEvent(new Event("change"));
+  }
+
+  get selectedIndex(): number {
+    return this.#hls === undefined || this.#hls.autoLevelEnabled ? -1 : this.#hls.nextLevel;
+  }
+
+  /** -1: as the line allows. What is buffered of another quality is thrown away, so that the choice is seen at once. */
+  set selectedIndex(index: number) {
+    if (this.#hls !== undefined) this.#hls.nextLevel = index;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+interface SoundTrack {
+  readonly id: string;
+  readonly label: string;
+  readonly language: string;
+  readonly kind: string;
+  enabled: boolean;
+}
+
+class SoundTracks extends SourceList<SoundTrack> {
+  show(hls: HlsPlayer | undefined): void {
+    this.fill((hls?.audioTracks ?? []).map((track, index) => ({
+      id: String(index), label: track.name, language: track.lang ?? "", kind: track.default ? "main" : "alternative",
+      get enabled() {
+        return hls?.audioTrack === index;
+      },
+      set enabled(value: boolean) {
+        if (value && hls !== undefined) hls.audioTrack = index;
+      },
+    })));
+    this.dispatchEvent(new Event(this.length > 0 ? "addtrack" : "removetrack"));
+    this.dispatchEvent(new Event("change"));
+  }
+
+  changed(): void {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+export interface SourceLists {
+  /** Shows the choices of this source, and follows them. */
+  follow(hls: HlsPlayer): void;
+  clear(): void;
+}
+
+/** Gives `video` the two lists; to be done before the controls see it. */
+export function addSourceLists(video: HTMLVideoElement): SourceLists {
+  const renditions = new Renditions();
+  const sound = new SoundTracks();
+  Object.defineProperty(video, "videoRenditions", { value: renditions });
+  Object.defineProperty(video, "audioTracks", { value: sound });
+  return {
+    follow(hls) {
+      hls.on(Events.MANIFEST_PARSED, () => renditions.show(hls));
+      hls.on(Events.LEVELS_UPDATED, () => renditions.show(hls));
+      hls.on(Events.AUDIO_TRACKS_UPDATED, () => sound.show(hls));
+      hls.on(Events.AUDIO_TRACK_SWITCHED, () => sound.changed());
+    },
+    clear() {
+      renditions.show(undefined);
+      sound.show(undefined);
+    },
+  };
+}

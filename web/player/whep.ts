@@ -1,0 +1,71 @@
+/** A broadcast by WebRTC, as draft-ietf-wish-whep has it. */
+export interface Whep {
+  close(): void;
+}
+
+/** Addresses of this machine are found at once; others that take longer are not needed to reach a server. */
+const GATHERING_MS = 1000;
+/** A connection that is disturbed mends itself within this, or not at all. */
+const DISTURBED_MS = 5000;
+
+/** Shows in `video` what is published now. `onLost`: it is over, or never began; with the HTTP status where there is one. Called once, and not after `close`. */
+export function playWhep(video: HTMLVideoElement, address: string, onLost: (status?: number) => void): Whep {
+  const peer = new RTCPeerConnection();
+  const abort = new AbortController();
+  const stream = new MediaStream();
+  let session: string | undefined;
+  let disturbed: ReturnType<typeof setTimeout> | undefined;
+
+  // There from the beginning, empty: whoever has said "play" need not say it again.
+  video.srcObject = stream;
+  for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
+  peer.addEventListener("track", ({ track, receiver }) => {
+    stream.addTrack(track);
+    // Nothing is put by for later: what is late is left out.
+    if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
+  });
+  peer.addEventListener("connectionstatechange", () => {
+    clearTimeout(disturbed);
+    if (peer.connectionState === "failed" || peer.connectionState === "closed") lose();
+    if (peer.connectionState === "disconnected") disturbed = setTimeout(lose, DISTURBED_MS);
+  });
+
+  function lose(status?: number): void {
+    if (abort.signal.aborted) return;
+    close();
+    onLost(status);
+  }
+
+  function close(): void {
+    if (abort.signal.aborted) return;
+    abort.abort();
+    clearTimeout(disturbed);
+    peer.close();
+    for (const track of stream.getTracks()) track.stop();
+    if (session !== undefined) fetch(session, { method: "DELETE", keepalive: true }).catch(() => {});
+  }
+
+  async function connect(): Promise<void> {
+    await peer.setLocalDescription();
+    await gathered(peer);
+    if (abort.signal.aborted) return;
+    const response = await fetch(address, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription!.sdp, signal: abort.signal });
+    const location = response.headers.get("location");
+    if (response.status !== 201) return lose(response.status);
+    if (location !== null) session = new URL(location, response.url || address).href;
+    await peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
+  }
+  connect().catch(() => lose());
+
+  return { close };
+}
+
+function gathered(peer: RTCPeerConnection): Promise<void> {
+  if (peer.iceGatheringState === "complete") return Promise.resolve();
+  return new Promise((resolve) => {
+    setTimeout(resolve, GATHERING_MS);
+    peer.addEventListener("icegatheringstatechange", () => {
+      if (peer.iceGatheringState === "complete") resolve();
+    });
+  });
+}

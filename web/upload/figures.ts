@@ -1,0 +1,52 @@
+const UNITS = ["bytes", "KB", "MB", "GB", "TB"];
+
+/** `734003200` as `700 MB`: in steps of 1024, as most systems show them and the limits are set. */
+export function sizeText(octets: number): string {
+  let value = octets;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 99.5 || Number.isInteger(value) ? 0 : 1;
+  return `${value.toFixed(digits)} ${UNITS[unit]}`;
+}
+
+/** `95` as `2 min`: what is left need not be exact, and should not jump. */
+export function timeText(seconds: number): string {
+  if (seconds < 8) return "a few seconds";
+  if (seconds < 90) return `${Math.round(seconds / 5) * 5} s`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
+  const minutes = Math.round(seconds / 60);
+  return `${Math.floor(minutes / 60)} h${minutes % 60 === 0 ? "" : ` ${minutes % 60} min`}`;
+}
+
+/** How fast it goes, over the last seconds; times in milliseconds. */
+export interface Pace {
+  note(octets: number, now: number): void;
+  /** Octets in a second; 0 as long as it is not known. */
+  speed(): number;
+  clear(): void;
+}
+
+const WINDOW_MS = 8000;
+const SURE_MS = 800;
+
+export function createPace(): Pace {
+  let notes: { octets: number; at: number }[] = [];
+  return {
+    note(octets, now) {
+      notes.push({ octets, at: now });
+      notes = notes.filter(({ at }) => now - at <= WINDOW_MS);
+    },
+    speed() {
+      const [first] = notes;
+      const last = notes.at(-1);
+      if (first === undefined || last === undefined || last.at - first.at < SURE_MS) return 0;
+      return ((last.octets - first.octets) / (last.at - first.at)) * 1000;
+    },
+    clear() {
+      notes = [];
+    },
+  };
+}

@@ -2,9 +2,10 @@
 // The program needs Node 26; whoever starts it may have an older one. Written for any Node there is: CommonJS, no new syntax.
 "use strict";
 
-const { existsSync } = require("node:fs");
-const { constants } = require("node:os");
-const { dirname, join } = require("node:path");
+const { existsSync, mkdirSync, statSync } = require("node:fs");
+const { enableCompileCache } = require("node:module");
+const { constants, homedir } = require("node:os");
+const { dirname, isAbsolute, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 const WANTED = 26;
@@ -20,7 +21,26 @@ else relaunch();
 
 function start(file) {
   delete process.env[GUARD];
+  keepCompiled();
   import(pathToFileURL(file).href).catch((error) => fail((error && error.stack) || String(error)));
+}
+
+/**
+ * Compiling is most of a command's time: Node keeps the outcome for the next one, under ~/.cache as https://specifications.freedesktop.org/basedir-spec has it. Not in the
+ * folder for temporary files, where others might lay something ready that we would run; nor in the home of somebody else, as below sudo. A start never fails for want of it.
+ */
+function keepCompiled() {
+  try {
+    const set = process.env.XDG_CACHE_HOME || "";
+    const own = isAbsolute(set) ? set : process.env.HOME || homedir();
+    if (process.getuid !== undefined && statSync(own).uid !== process.getuid()) return;
+    const cache = join(own, isAbsolute(set) ? "." : ".cache");
+    // One by one: below some file systems, as /proc, Node never comes to an end of making all of them.
+    for (const folder of [cache, join(cache, "reelpost")]) if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+    enableCompileCache(join(cache, "reelpost", "compiled"));
+  } catch {
+    // No home, or none that can be written to: as slow as ever.
+  }
 }
 
 /** In a checkout the sources are the truth, and dist may be old. Below node_modules Node does not strip types. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chown, cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -46,8 +46,9 @@ async function install(t: TestContext, { main = "dist/cli/main.js", packagedNode
   return root;
 }
 
-function launch(root: string, args: string[], { old = false } = {}) {
-  const child = spawn(process.execPath, [...(old ? ["--require", join(root, "pretend.cjs")] : []), join(root, "bin/reelpost.cjs"), ...args], { stdio: "pipe" });
+function launch(root: string, args: string[], { old = false, env = {} }: { old?: boolean; env?: Record<string, string> } = {}) {
+  const { NODE_COMPILE_CACHE: _, XDG_CACHE_HOME: __, ...others } = process.env;
+  const child = spawn(process.execPath, [...(old ? ["--require", join(root, "pretend.cjs")] : []), join(root, "bin/reelpost.cjs"), ...args], { stdio: "pipe", env: { ...others, HOME: root, ...env } });
   return { child, ended: collect(child) };
 }
 
@@ -101,4 +102,33 @@ test("in a checkout the sources run; below node_modules only what was built", as
   await mkdir(join(root, "node_modules/reelpost"), { recursive: true });
   for (const name of ["bin", "src"]) await cp(join(root, name), join(root, "node_modules/reelpost", name), { recursive: true });
   assert.match((await launch(join(root, "node_modules/reelpost"), []).ended).stderr, /its files are missing/);
+});
+
+test("what was compiled is kept below the home, or where the cache is said to be, for the next start", async (t) => {
+  const root = await install(t);
+  const keptIn = (folder: string) => readdir(join(root, folder, "reelpost/compiled"), { recursive: true }).catch(() => []);
+  assert.equal((await launch(root, []).ended).code, 0);
+  // A folder for this version of Node, and in it the program.
+  assert.ok((await keptIn(".cache")).length > 1);
+  await mkdir(join(root, "cache"));
+  assert.equal((await launch(root, [], { env: { XDG_CACHE_HOME: join(root, "cache") } }).ended).code, 0);
+  assert.ok((await keptIn("cache")).length > 1);
+});
+
+test("a home that is none, takes no files or is no folder is no reason not to start", async (t) => {
+  const root = await install(t);
+  await writeFile(join(root, "file"), "");
+  // Below /proc nothing can be made, by nobody.
+  for (const HOME of [join(root, "none"), join(root, "file"), "/proc"]) {
+    const { code, stderr } = await launch(root, [], { env: { HOME } }).ended;
+    assert.deepEqual([HOME, code, stderr], [HOME, 0, ""]);
+  }
+});
+
+test("a home of somebody else is left alone", { skip: process.getuid?.() !== 0 && "needs root, to give a folder away" }, async (t) => {
+  const root = await install(t);
+  await mkdir(join(root, "theirs"));
+  await chown(join(root, "theirs"), 65_534, 65_534);
+  assert.equal((await launch(root, [], { env: { HOME: join(root, "theirs") } }).ended).code, 0);
+  assert.deepEqual(await readdir(join(root, "theirs")), []);
 });

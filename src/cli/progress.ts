@@ -4,8 +4,8 @@ import type { Output } from "./command.ts";
 /** What is being done, on a terminal's last line. Elsewhere it says nothing: a log needs the result. */
 export interface Progress {
   step(text: string): void;
-  /** Counts octets of a transfer. Shown after two seconds, with what is left where the size is known. */
-  meter(text: string, total?: number): (octets: number) => void;
+  /** Counts octets of a transfer. Shown after two seconds, with what is left where the size is known. `from`: what was there before it began. */
+  meter(text: string, total?: number, from?: number): (octets: number) => void;
   /** Takes the line away. */
   clear(): void;
 }
@@ -22,15 +22,15 @@ export function createProgress({ stream, isTerminal, width }: Pick<Output, "stre
   };
   return {
     step: show,
-    meter(text, total) {
+    meter(text, total, from = 0) {
       const began = now();
-      let [done, last] = [0, began + QUIET_MS - EVERY_MS];
+      let [done, last] = [from, began + QUIET_MS - EVERY_MS];
       return (octets) => {
         done += octets;
         const time = now();
         if (time - last < EVERY_MS) return;
         last = time;
-        show(`${text}  ${meterText(done, total, time - began)}`);
+        show(`${text}  ${meterText(done, total, (time - began) / Math.max(1, done - from))}`);
       };
     },
     clear() {
@@ -40,8 +40,9 @@ export function createProgress({ stream, isTerminal, width }: Pick<Output, "stre
   };
 }
 
-function meterText(done: number, total: number | undefined, ms: number): string {
+/** `pace`: milliseconds that an octet takes. */
+function meterText(done: number, total: number | undefined, pace: number): string {
   if (total === undefined || total === 0) return formatSize(done);
-  const left = Math.ceil(((total - done) * ms) / Math.max(1, done) / 1000);
+  const left = Math.ceil(((total - done) * pace) / 1000);
   return `${Math.floor((100 * done) / total)} % of ${formatSize(total)}, ${left < 100 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`;
 }

@@ -9,6 +9,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "delete", "secret"]],
   ["Storage", ["kv", "r2", "d1"]],
   ["Domains and mail", ["zone", "email", "doctor"]],
+  ["Video", ["stream"]],
   ["Servers and tokens", ["login", "logout", "whoami", "token"]],
 ];
 

@@ -58,6 +58,25 @@ import { kvKeyPut } from "./commands/kv/key-put.ts";
 import { kvNamespaceCreate } from "./commands/kv/namespace-create.ts";
 import { kvNamespaceDelete } from "./commands/kv/namespace-delete.ts";
 import { kvNamespaceList } from "./commands/kv/namespace-list.ts";
+import { liveCreate } from "./commands/live/create.ts";
+import { liveDelete } from "./commands/live/delete.ts";
+import { liveDisable } from "./commands/live/disable.ts";
+import { liveEnable } from "./commands/live/enable.ts";
+import { liveHistory } from "./commands/live/history.ts";
+import { liveList } from "./commands/live/list.ts";
+import { liveOutputsCreate } from "./commands/live/outputs-create.ts";
+import { liveOutputsDelete } from "./commands/live/outputs-delete.ts";
+import { liveOutputsDisable } from "./commands/live/outputs-disable.ts";
+import { liveOutputsEnable } from "./commands/live/outputs-enable.ts";
+import { liveOutputsList } from "./commands/live/outputs-list.ts";
+import { liveRotateKeys } from "./commands/live/rotate-keys.ts";
+import { liveShow } from "./commands/live/show.ts";
+import { liveStatus } from "./commands/live/status.ts";
+import { liveUpdate } from "./commands/live/update.ts";
+import { liveVideos } from "./commands/live/videos.ts";
+import { liveWebhooksCreate } from "./commands/live/webhooks-create.ts";
+import { liveWebhooksDelete } from "./commands/live/webhooks-delete.ts";
+import { liveWebhooksList } from "./commands/live/webhooks-list.ts";
 import { login } from "./commands/login.ts";
 import { logout } from "./commands/logout.ts";
 import { r2BucketCreate } from "./commands/r2/bucket-create.ts";
@@ -72,6 +91,25 @@ import { secretDelete } from "./commands/secret/delete.ts";
 import { secretList } from "./commands/secret/list.ts";
 import { secretPut } from "./commands/secret/put.ts";
 import { serve } from "./commands/serve.ts";
+import { streamCaptionsDelete } from "./commands/stream/captions-delete.ts";
+import { streamCaptionsList } from "./commands/stream/captions-list.ts";
+import { streamCaptionsUpload } from "./commands/stream/captions-upload.ts";
+import { streamCopy } from "./commands/stream/copy.ts";
+import { streamDelete } from "./commands/stream/delete.ts";
+import { streamDownload } from "./commands/stream/download.ts";
+import { streamGet } from "./commands/stream/get.ts";
+import { streamKeysCreate } from "./commands/stream/keys-create.ts";
+import { streamKeysDelete } from "./commands/stream/keys-delete.ts";
+import { streamKeysList } from "./commands/stream/keys-list.ts";
+import { streamList } from "./commands/stream/list.ts";
+import { streamToken } from "./commands/stream/token.ts";
+import { streamUpload } from "./commands/stream/upload.ts";
+import { streamUsage } from "./commands/stream/usage.ts";
+import { streamWebhookDelete } from "./commands/stream/webhook-delete.ts";
+import { streamWebhookDeliveries } from "./commands/stream/webhook-deliveries.ts";
+import { streamWebhookGet } from "./commands/stream/webhook-get.ts";
+import { streamWebhookReplay } from "./commands/stream/webhook-replay.ts";
+import { streamWebhookSet } from "./commands/stream/webhook-set.ts";
 import { tail } from "./commands/tail.ts";
 import { tokenCreate } from "./commands/token/create.ts";
 import { tokenList } from "./commands/token/list.ts";
@@ -101,10 +139,18 @@ const sending: readonly Command[] = [
   emailSendingSend, emailSendingSendRaw, emailSendingSuppressionsList, emailSendingSuppressionsCreate, emailSendingSuppressionsDelete,
 ];
 const messages: readonly Command[] = [emailLog, emailLogGet, emailQueueList, emailQueueGet, emailQueueResend, emailQueueCancel];
+const stream: readonly Command[] = [
+  streamUpload, streamCopy, streamList, streamGet, streamDelete, streamToken, streamDownload, streamCaptionsUpload, streamCaptionsList, streamCaptionsDelete,
+  streamKeysCreate, streamKeysList, streamKeysDelete, streamWebhookGet, streamWebhookSet, streamWebhookDelete, streamWebhookDeliveries, streamWebhookReplay, streamUsage,
+];
+const live: readonly Command[] = [
+  liveCreate, liveList, liveShow, liveUpdate, liveDelete, liveEnable, liveDisable, liveRotateKeys, liveStatus, liveHistory, liveVideos,
+  liveOutputsList, liveOutputsCreate, liveOutputsEnable, liveOutputsDisable, liveOutputsDelete, liveWebhooksList, liveWebhooksCreate, liveWebhooksDelete,
+];
 const identity: readonly Command[] = [login, logout, whoami, tokenCreate, tokenList, tokenRevoke];
 
 /** Every command, in the order help lists them. Parsing, help and completion are made from this list. */
-export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...sending, ...messages, doctor, ...identity, createCompletion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...sending, ...messages, doctor, ...stream, ...live, ...identity, createCompletion(() => COMMANDS)];
 
 /** What the first words of longer names are about. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -116,5 +162,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   d1: "D1 databases and their migrations",
   zone: "domains",
   email: "mail of your domains",
+  stream: "videos",
+  live: "live inputs",
   token: "API tokens",
 };

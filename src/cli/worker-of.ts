@@ -28,6 +28,6 @@ export async function connectStorage(values: StorageValues, surroundings: Surrou
 }
 
 async function configurationOf({ config, env }: StorageValues, { cwd }: Surroundings): Promise<Target | undefined> {
-  const { readTarget } = await import("../workers/index.ts");
+  const { readTarget } = await import("../workers/project/index.ts");
   return readTarget({ cwd, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
 }

@@ -23,7 +23,7 @@ The compatibility date of the new project is today's, or the newest one that the
     const folder = resolve(cwd, dir ?? ".");
     const template = values.template ?? (values.yes === true || json ? "inbox" : await askTemplate(surroundings));
     const name = workerNameFrom(folder);
-    const { NEWEST_COMPATIBILITY_DATE } = await import("../../workers/index.ts");
+    const { NEWEST_COMPATIBILITY_DATE } = await import("../../workers/project/index.ts");
     const today = new Date(clock.now()).toISOString().slice(0, 10);
     const date = today < NEWEST_COMPATIBILITY_DATE ? today : NEWEST_COMPATIBILITY_DATE;
     const files = await renderTemplate(template, { name, date, reelpost: dependencyOn(version, folder), summary: await templateSummary(template) });

@@ -15,7 +15,7 @@ listened on only when the key for secrets and the first API token are configured
     port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 takes a free one", defaultText: "8787" },
     "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 takes a free one", defaultText: "2525" },
     "data-dir": { type: "string", placeholder: "dir", summary: "where everything is kept", defaultText: ".reelpost", complete: "directory" },
-    roles: { type: "string", placeholder: "list", summary: "what this process does: api, workers, smtp, outbound, dns, separated by commas", defaultText: "all" },
+    roles: { type: "string", placeholder: "list", summary: "what this process does: api, workers, smtp, outbound, dns, encode, live, playback, separated by commas", defaultText: "all" },
     "new-token": { type: "boolean", summary: "make and print one more API token that may do everything, for when the first is lost" },
     "log-level": { type: "string", placeholder: "level", choices: ["trace", "debug", "info", "warn", "error", "silent"], summary: "of the log on standard error", defaultText: "info" },
   },

@@ -17,7 +17,7 @@ export const types = defineCommand({
     ["reelpost types --check", "in a test or a CI job"],
   ],
   async run({ config, env, check }, _, { cwd, clock, json, stdout, stderr }) {
-    const { checkTypeDefinitions, writeTypes } = await import("../../workers/index.ts");
+    const { checkTypeDefinitions, writeTypes } = await import("../../workers/project/index.ts");
     const options = { cwd, clock, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) };
     const { project, file, changed } = await writeTypes(options, { check: check === true });
     const name = relative(cwd, file);

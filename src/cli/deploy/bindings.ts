@@ -17,6 +17,7 @@ const TYPES: Record<string, string> = {
   kv_namespace: "KV namespace",
   r2_bucket: "R2 bucket",
   d1: "D1 database",
+  stream: "Stream",
   send_email: "send_email",
 };
 
@@ -35,6 +36,8 @@ function valueOf(shown: ShownBinding): string {
       return binding.bucket_name;
     case "d1":
       return binding.id;
+    case "stream":
+      return "the account's videos";
     case "send_email":
       return binding.destination_address ?? binding.allowed_destination_addresses?.join(", ") ?? "any verified address";
     default:

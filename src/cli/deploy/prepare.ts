@@ -27,14 +27,14 @@ export interface Prepared {
 }
 
 export async function readForDeploy({ config, env, name }: Pick<DeployValues, "config" | "env" | "name">, { cwd, clock }: Surroundings): Promise<Project> {
-  const { readProject } = await import("../../workers/index.ts");
+  const { readProject } = await import("../../workers/project/index.ts");
   const project = await readProject({ cwd, clock, purpose: "deploy", ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
   return name === undefined ? project : { ...project, name };
 }
 
 /** Builds as `reelpost dev` does, warns of the same, and packs the upload. `secrets`: names that the server has values for. */
 export async function prepare(project: Project, values: DeployValues, secrets: readonly string[], { cwd, json, stderr }: Surroundings): Promise<Prepared> {
-  const { createBundler, inspectProject } = await import("../../workers/index.ts");
+  const { createBundler, inspectProject } = await import("../../workers/project/index.ts");
   const bindings = withVariables(project.bindings, values.var);
   const bundler = createBundler({ ...project, bindings }, { mode: "production", cwd });
   try {

@@ -3,6 +3,7 @@ import type { Api, ApiRequest } from "../api/client.ts";
 import { at } from "../api/paths.ts";
 import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
+import { readMoment } from "../read-moment.ts";
 import type { LogEntry, LogStory } from "./log.ts";
 
 export const logOptions = {
@@ -28,16 +29,6 @@ export interface LogValues {
 export const logQuery = ({ status, kind, from, to, search, since, until }: LogValues, now: number): NonNullable<ApiRequest["query"]> => ({
   status, kind, from, to, search, ...(since !== undefined && { since: readMoment("--since", since, now) }), ...(until !== undefined && { until: readMoment("--until", until, now) }),
 });
-
-const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** How long ago, or a time by RFC 3339 (a date alone is its beginning in UTC), as the API takes it. */
-export function readMoment(option: string, text: string, now: number): string {
-  const ago = /^(\d{1,6})([smhd])$/.exec(text);
-  const time = ago === null ? (/^\d{4}-\d\d-\d\d([T ].+)?$/.test(text) ? Date.parse(text.replace(" ", "T")) : NaN) : now - Number(ago[1]) * UNITS[ago[2]!]!;
-  if (Number.isNaN(time)) throw commandErrors.badContent({ what: `${option} ${text}`, reason: "this is no time", fix: "Say how long ago, like 30m, 2h or 7d, or when, like 2026-11-20T12:00:00Z" });
-  return new Date(time).toISOString();
-}
 
 /** The newest entries, at most `limit`. `path`: of an account or a zone. */
 export async function readLog(api: Api, path: string, query: NonNullable<ApiRequest["query"]>, limit: number): Promise<LogEntry[]> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply } from "../cli.testing.ts";
 import { followLog } from "./log-follow.ts";
-import { readMoment } from "./log-query.ts";
+import { readMoment } from "../read-moment.ts";
 import type { LogEntry, LogStory } from "./log.ts";
 
 const LOG = `/accounts/${ACCOUNT}/email/activity`;

@@ -12,7 +12,7 @@ export const d1MigrationsCreate = defineCommand({
   options: configOptions,
   examples: [["reelpost d1 migrations create DB 'add users'", "migrations/0001_add_users.sql"]],
   async run({ config, env }, [name, message], surroundings) {
-    const { readTarget } = await import("../../../workers/index.ts");
+    const { readTarget } = await import("../../../workers/project/index.ts");
     const target = await readTarget({ cwd: surroundings.cwd, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
     const configured = target?.d1Databases.find((database) => [database.binding, database.name, database.id].includes(name));
     if (configured === undefined) throw commandErrors.databaseUnbound({ name });

@@ -1,0 +1,20 @@
+import { connect } from "../../api/connect.ts";
+import { defineCommand } from "../../command.ts";
+import { inputArgument, outputPath } from "../../live/input.ts";
+import type { Output } from "../../live/output.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+
+export const liveOutputsDisable = defineCommand({
+  name: "live outputs disable",
+  summary: "send nothing to an output",
+  arguments: [inputArgument, { name: "output", summary: "its uid", required: true }],
+  options: serverOptions,
+  examples: [["reelpost live outputs disable 66be… baea…", "what is being sent there ends"]],
+  async run(values, [uid, output], surroundings) {
+    const connection = await connect(values, surroundings);
+    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), { json: { enabled: false } });
+    printResult(surroundings, after, () => [`${after.uid} is disabled`]);
+    return 0;
+  },
+});

@@ -1,0 +1,23 @@
+import { connect } from "../../api/connect.ts";
+import { confirm } from "../../ask.ts";
+import { defineCommand } from "../../command.ts";
+import { inputArgument, inputLines, inputPath, type LiveInput } from "../../live/input.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions, yesOption } from "../../shared-options.ts";
+
+export const liveRotateKeys = defineCommand({
+  name: "live rotate-keys",
+  summary: "give a live input other keys; those from before open nothing any more",
+  description: "Whoever publishes or plays with an old key is cut off. The uid, and with it where it is watched, stays.",
+  arguments: [inputArgument],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost live rotate-keys 66be…", "after a key was seen by somebody"]],
+  async run({ yes, ...values }, [uid], surroundings) {
+    const connection = await connect(values, surroundings);
+    const path = inputPath(connection, uid!);
+    await confirm(`Revoke the keys of ${uid!}? What is being broadcast with them ends.`, yes, surroundings);
+    const input = await connection.api.result<LiveInput>("POST", `${path}/rotate_keys`);
+    printResult(surroundings, input, (paint) => inputLines(input, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,20 @@
+import { connect } from "../../api/connect.ts";
+import { defineCommand } from "../../command.ts";
+import { inputArgument, inputPath } from "../../live/input.ts";
+import { statusLines, type LiveStatus } from "../../live/status.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+
+export const liveStatus = defineCommand({
+  name: "live status",
+  summary: "show what goes on at a live input now: who watches, and how well it comes in",
+  arguments: [inputArgument],
+  options: serverOptions,
+  examples: [["reelpost live status 66be…", "the bitrate, the key frames, and what is wrong with them"]],
+  async run(values, [uid], surroundings) {
+    const connection = await connect(values, surroundings);
+    const status = await connection.api.result<LiveStatus>("GET", `${inputPath(connection, uid!)}/status`);
+    printResult(surroundings, status, (paint) => statusLines(status, paint));
+    return 0;
+  },
+});

@@ -1,0 +1,22 @@
+import { connect } from "../../api/connect.ts";
+import { defineCommand } from "../../command.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+import { aboutOptions, fieldsOf } from "../../stream/about.ts";
+import { uploadedLines, type Video } from "../../stream/video.ts";
+import { waitOption, waitUntilPlayable } from "../../stream/waiting.ts";
+
+export const streamCopy = defineCommand({
+  name: "stream copy",
+  summary: "have the server fetch a video from an address",
+  arguments: [{ name: "url", summary: "of the file; it must answer HEAD and GET with ranges", required: true }],
+  options: { ...aboutOptions, ...waitOption, ...serverOptions },
+  examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "ends when it can be watched"]],
+  async run({ wait, url, token, account, ...about }, [source], surroundings) {
+    const connection = await connect({ url, token, account }, surroundings);
+    const begun = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, { json: { input: source, ...fieldsOf(about) } });
+    const video = wait === true ? await waitUntilPlayable(connection, begun.uid) : begun;
+    printResult(surroundings, video, (paint) => uploadedLines(video, paint));
+    return 0;
+  },
+});

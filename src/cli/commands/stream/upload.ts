@@ -1,0 +1,34 @@
+import { connect } from "../../api/connect.ts";
+import { defineCommand } from "../../command.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+import { aboutOptions } from "../../stream/about.ts";
+import { uploadFile } from "../../stream/upload-file.ts";
+import { uploadedLines, videoPath, type Video } from "../../stream/video.ts";
+import { waitOption, waitUntilPlayable } from "../../stream/waiting.ts";
+
+export const streamUpload = defineCommand({
+  name: "stream upload",
+  summary: "upload a video",
+  description: `The file is sent in pieces (TUS). When the connection breaks, it goes on where it was once the server answers again; when that takes too long, or with Ctrl-C, it says how to go on later.
+
+Without --name the video is called as its file.`,
+  arguments: [{ name: "file", summary: "the video", required: true, complete: "file" }],
+  options: {
+    ...aboutOptions,
+    ...waitOption,
+    resume: { type: "string", placeholder: "address", summary: "go on with an upload that stopped, from what has arrived" },
+    ...serverOptions,
+  },
+  examples: [
+    ["reelpost stream upload talk.mp4 --wait", "ends when it can be watched, about a second after its last byte"],
+    ["reelpost stream upload talk.mp4 --name 'The talk' --creator ada --signed", "played with tokens only"],
+  ],
+  async run({ wait, resume, url, token, account, ...about }, [file], surroundings) {
+    const connection = await connect({ url, token, account }, surroundings);
+    const uid = await uploadFile(connection, file!, { about, resume }, surroundings);
+    const video = wait === true ? await waitUntilPlayable(connection, uid) : await connection.api.result<Video>("GET", videoPath(connection, uid));
+    printResult(surroundings, video, (paint) => uploadedLines(video, paint));
+    return 0;
+  },
+});

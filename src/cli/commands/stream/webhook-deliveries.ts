@@ -1,0 +1,23 @@
+import { connect } from "../../api/connect.ts";
+import { defineCommand } from "../../command.ts";
+import { printResult } from "../../print.ts";
+import { serverOptions } from "../../shared-options.ts";
+import { deliveryTable, endpointOption, endpointPath, type Delivery } from "../../stream/webhook.ts";
+
+export const streamWebhookDeliveries = defineCommand({
+  name: "stream webhook deliveries",
+  summary: "list what the webhook was told and what it answered, the newest first",
+  description: "Of those that are over, the last hundred are kept. --json has what was sent, and every try.",
+  options: {
+    limit: { type: "number", placeholder: "number", min: 1, max: 100, summary: "at most this many", defaultText: "20" },
+    ...endpointOption,
+    ...serverOptions,
+  },
+  examples: [["reelpost stream webhook deliveries", "whether it arrived"]],
+  async run({ limit = 20, endpoint, ...values }, _, surroundings) {
+    const connection = await connect(values, surroundings);
+    const deliveries = await connection.api.result<Delivery[]>("GET", `${await endpointPath(connection, endpoint)}/deliveries`, { query: { per_page: limit } });
+    printResult(surroundings, deliveries, (paint) => (deliveries.length === 0 ? ["Nothing."] : deliveryTable(deliveries, paint)));
+    return 0;
+  },
+});

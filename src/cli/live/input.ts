@@ -1,0 +1,83 @@
+import type { Connection } from "../api/connect.ts";
+import { at } from "../api/paths.ts";
+import { facts, moment, type Paint } from "../print.ts";
+import { oneLine } from "../../kernel/text.ts";
+import { liveErrors } from "./errors.ts";
+
+/** What the API tells of a live input, in lists too. */
+export interface ListedInput {
+  uid: string;
+  created: string;
+  modified: string;
+  meta: Record<string, string>;
+  enabled: boolean;
+  deleteRecordingAfterDays?: number;
+}
+
+interface Rtmp {
+  url: string;
+  streamKey: string;
+}
+
+interface Srt {
+  url: string;
+  streamId: string;
+  passphrase: string;
+}
+
+export interface LiveInput extends ListedInput {
+  rtmps?: Rtmp;
+  rtmpsPlayback?: Rtmp;
+  rtmp?: Rtmp;
+  rtmpPlayback?: Rtmp;
+  srt?: Srt;
+  srtPlayback?: Srt;
+  webRTC: { url: string };
+  webRTCPlayback: { url: string };
+  playback: { hls: string; dash: string };
+  status: string | null;
+  recording: { mode: "off" | "automatic"; timeoutSeconds: number; requireSignedURLs: boolean; allowedOrigins: string[]; hideLiveViewerCount: boolean };
+  preferLowLatency: boolean;
+  defaultCreator?: string;
+  keysRotatedAt?: string;
+}
+
+export const inputArgument = { name: "uid", summary: "of the live input", required: true } as const;
+
+const ID = /^[0-9a-f]{32}$/i;
+
+/** Below the account: `/accounts/<id>/stream/live_inputs/<uid>`. */
+export function inputPath({ base }: Pick<Connection, "base">, uid: string): string {
+  if (!ID.test(uid)) throw liveErrors.noInputId({ id: oneLine(uid, 100) });
+  return `${base}/stream/live_inputs${at`/${uid.toLowerCase()}`}`;
+}
+
+export function outputPath(connection: Pick<Connection, "base">, input: string, output: string): string {
+  const path = inputPath(connection, input);
+  if (!ID.test(output)) throw liveErrors.noOutputId({ id: oneLine(output, 100), input });
+  return `${path}/outputs${at`/${output.toLowerCase()}`}`;
+}
+
+/** One line for a person: `connected`, `disabled`, `never published to`. */
+export const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string => (enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`);
+
+/** The address as ffmpeg and OBS take it. */
+const srtAddress = ({ url, streamId, passphrase }: Srt): string => `${url}?streamid=${streamId}&passphrase=${passphrase}`;
+const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined => rtmp && `${rtmp.url} ${paint("dim", "key")} ${rtmp.streamKey}`;
+
+/** What to publish with and what to watch at. Whoever reads this can do both. */
+export const inputLines = (input: LiveInput, paint: Paint): string[] => facts([
+  ["uid", input.uid], ["name", shown(input.meta["name"])], ["state", stateText(input)], ["records", recordText(input)],
+  ["low latency", input.preferLowLatency ? "yes" : undefined], ["creator", shown(input.defaultCreator)], ["made", moment(input.created)], ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
+  ["for", input.recording.requireSignedURLs ? "whoever has a token" : undefined], ["on", shown(input.recording.allowedOrigins.join(", "))], ["viewers", input.recording.hideLiveViewerCount ? "not told" : undefined],
+  ["rtmps", rtmpAddress(paint, input.rtmps)], ["rtmp", rtmpAddress(paint, input.rtmp)], ["srt", input.srt && srtAddress(input.srt)], ["whip", input.webRTC.url],
+  ["watch", input.playback.hls.replace(/manifest\/video\.m3u8$/, "watch")], ["hls", input.playback.hls], ["dash", input.playback.dash], ["whep", input.webRTCPlayback.url],
+  ["play rtmps", rtmpAddress(paint, input.rtmpsPlayback)], ["play rtmp", rtmpAddress(paint, input.rtmpPlayback)], ["play srt", input.srtPlayback && srtAddress(input.srtPlayback)],
+], paint);
+
+function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterDays: days }: LiveInput): string {
+  if (mode === "off") return "no: it is seen over WebRTC, RTMP and SRT only";
+  return ["yes", ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s begins another video`] : []), ...(days === undefined ? [] : [`deleted after ${days} days`])].join(", ");
+}
+
+const shown = (text: string | undefined): string | undefined => (text === undefined || text === "" ? undefined : oneLine(text));

@@ -1,0 +1,16 @@
+import { moment, table, type Paint } from "../print.ts";
+
+export interface Output {
+  uid: string;
+  url: string;
+  streamKey: string;
+  enabled: boolean;
+  status: { state: string; reason?: string; at: string } | null;
+}
+
+/** Without keys: a list of them is looked at over shoulders. */
+export const outputTable = (outputs: readonly Output[], paint: Paint): string[] =>
+  table(["uid", "to", "enabled", "status", "since", "why"], outputs.map(({ uid, url, enabled, status }) => [uid, withoutSecrets(url), enabled ? "yes" : "no", status?.state, status === null ? "" : moment(status.at), status?.reason]), paint);
+
+/** Queries of SRT addresses hold passphrases. */
+export const withoutSecrets = (url: string): string => url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "?…");

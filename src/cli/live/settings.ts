@@ -1,0 +1,47 @@
+import type { Options } from "../command.ts";
+import { liveErrors } from "./errors.ts";
+
+const onOff = ["on", "off"] as const;
+
+/** What may be said of a live input; what is not said stays as it is. */
+export const inputOptions = {
+  name: { type: "string", placeholder: "text", summary: "what it is called" },
+  creator: { type: "string", placeholder: "text", summary: "whose its recordings are" },
+  recording: { type: "string", placeholder: "mode", choices: ["automatic", "off"], summary: "whether each broadcast becomes a video; HLS and DASH come with it", defaultText: "off" },
+  gap: { type: "number", placeholder: "seconds", min: 0, max: 86_400, summary: "how long a broadcast waits for its publisher before the next video begins; 0: as the server has it", defaultText: "0" },
+  "low-latency": { type: "string", placeholder: "on|off", choices: onOff, summary: "played with low-latency HLS", defaultText: "off" },
+  tokens: { type: "string", placeholder: "on|off", choices: onOff, summary: "played with a token only", defaultText: "off" },
+  "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "a host whose pages may show it; * for any" },
+  "viewer-count": { type: "string", placeholder: "shown|hidden", choices: ["shown", "hidden"], summary: "whether everybody may ask how many watch", defaultText: "shown" },
+  "delete-after": { type: "string", placeholder: "days", summary: "when recordings that are made from now on are deleted; never: they are kept", defaultText: "never" },
+} as const satisfies Options;
+
+export interface InputSettings {
+  name: string | undefined;
+  creator: string | undefined;
+  recording: "automatic" | "off" | undefined;
+  gap: number | undefined;
+  "low-latency": "on" | "off" | undefined;
+  tokens: "on" | "off" | undefined;
+  "allowed-origin": string[];
+  "viewer-count": "shown" | "hidden" | undefined;
+  "delete-after": string | undefined;
+}
+
+/** As the API takes it. `meta`: what is known of it already, for it is replaced as a whole. */
+export function inputBody({ name, creator, recording: mode, gap, "low-latency": latency, tokens, "allowed-origin": origins, "viewer-count": count, "delete-after": days }: InputSettings, meta: Record<string, string> = {}) {
+  const recording = {
+    ...(mode !== undefined && { mode }), ...(gap !== undefined && { timeoutSeconds: gap }), ...(tokens !== undefined && { requireSignedURLs: tokens === "on" }),
+    ...(origins.length > 0 && { allowedOrigins: origins.filter((origin) => origin !== "*") }), ...(count !== undefined && { hideLiveViewerCount: count === "hidden" }),
+  };
+  return {
+    ...(name !== undefined && { meta: { ...meta, name } }), ...(creator !== undefined && { defaultCreator: creator }), ...(latency !== undefined && { preferLowLatency: latency === "on" }),
+    ...(days !== undefined && { deleteRecordingAfterDays: daysOf(days) }), ...(Object.keys(recording).length > 0 && { recording }),
+  };
+}
+
+function daysOf(given: string): number | null {
+  if (given === "never") return null;
+  if (!/^\d{1,5}$/.test(given)) throw liveErrors.noDays({ given: given.slice(0, 100) });
+  return Number(given);
+}

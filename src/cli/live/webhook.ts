@@ -1,0 +1,15 @@
+import { oneLine } from "../../kernel/text.ts";
+import { moment, table, type Paint } from "../print.ts";
+
+/** A webhook beside the main one, which is told of live inputs. */
+export interface LiveWebhook {
+  id: string;
+  notificationUrl: string;
+  secret: string;
+  topics: string[];
+  liveInputs: string[];
+  created: string;
+}
+
+export const webhookTable = (webhooks: readonly LiveWebhook[], paint: Paint): string[] =>
+  table(["id", "url", "inputs", "secret", "made"], webhooks.map(({ id, notificationUrl, liveInputs, secret, created }) => [id, oneLine(notificationUrl), liveInputs.length === 0 ? "all" : liveInputs.join(", "), secret, moment(created)]), paint);

@@ -1,0 +1,16 @@
+import { commandErrors } from "./errors.ts";
+
+const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const FIXES = {
+  past: "Say how long ago, like 30m, 2h or 7d, or when, like 2026-11-20T12:00:00Z",
+  future: "Say how long it is until then, like 30m, 2h or 7d, or when, like 2026-11-20T12:00:00Z",
+};
+
+/** How long ago or, of what is to come, until then; or a time by RFC 3339 (a date alone is its beginning in UTC). As the API takes it. */
+export function readMoment(option: string, text: string, now: number, direction: "past" | "future" = "past"): string {
+  const span = /^(\d{1,6})([smhd])$/.exec(text);
+  const distance = span === null ? 0 : Number(span[1]) * UNITS[span[2]!]!;
+  const time = span === null ? (/^\d{4}-\d\d-\d\d([T ].+)?$/.test(text) ? Date.parse(text.replace(" ", "T")) : NaN) : direction === "past" ? now - distance : now + distance;
+  if (Number.isNaN(time)) throw commandErrors.badContent({ what: `${option} ${text}`, reason: "this is no time", fix: FIXES[direction] });
+  return new Date(time).toISOString();
+}

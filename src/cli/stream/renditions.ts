@@ -1,0 +1,45 @@
+import type { Connection } from "../api/connect.ts";
+import { table, type Paint } from "../print.ts";
+import { fetchDelivered, playable } from "./delivered.ts";
+import { videoErrors } from "./errors.ts";
+import { shortText } from "./short-text.ts";
+import type { Video } from "./video.ts";
+
+/** What a player may choose. Rates in bits per second, with sound. */
+export interface Rendition {
+  name: string;
+  width: number | null;
+  height: number | null;
+  framesPerSecond: number | null;
+  bandwidth: number;
+  codecs: string | null;
+}
+
+/** As the multivariant playlist has them, the lowest first. */
+export async function readRenditions(connection: Connection, video: Video): Promise<Rendition[]> {
+  const address = await playable(connection, video, video.playback.hls);
+  const renditions = parseRenditions(await shortText(await fetchDelivered(address)));
+  if (renditions === undefined) throw videoErrors.badPlaylist({ address });
+  return renditions.sort((a, b) => a.bandwidth - b.bandwidth);
+}
+
+/** RFC 8216 4.3.4.2: the line after each EXT-X-STREAM-INF is the playlist it is about. */
+export function parseRenditions(playlist: string): Rendition[] | undefined {
+  const lines = playlist.split(/\r?\n/);
+  if (lines[0] !== "#EXTM3U") return undefined;
+  return lines.flatMap((line, at): Rendition[] => {
+    const [, list] = /^#EXT-X-STREAM-INF:(.*)$/.exec(line) ?? [];
+    if (list === undefined) return [];
+    const attributes = new Map(Array.from(list.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,]*))/g), ([, name, quoted, plain]) => [name!, quoted ?? plain!]));
+    const picture = /^(\d+)x(\d+)$/.exec(attributes.get("RESOLUTION") ?? "");
+    const rate = attributes.get("FRAME-RATE");
+    return [{
+      name: /([^/?]+)\.m3u8/.exec(lines[at + 1] ?? "")?.[1] ?? "", width: picture && Number(picture[1]), height: picture && Number(picture[2]), framesPerSecond: rate === undefined ? null : Number(rate),
+      bandwidth: Number(attributes.get("AVERAGE-BANDWIDTH") ?? attributes.get("BANDWIDTH")), codecs: attributes.get("CODECS") ?? null,
+    }];
+  });
+}
+
+export const renditionTable = (renditions: readonly Rendition[], paint: Paint): string[] => table(["rendition", "picture", "frames/s", "Mbit/s", "codecs"], renditions.map(({ name, width, height, framesPerSecond, bandwidth, codecs }) => [
+  name, width === null ? "" : `${width}x${height}`, framesPerSecond === null ? "" : Number(framesPerSecond.toFixed(3)), (bandwidth / 1e6).toFixed(2), codecs,
+]), paint);

@@ -1,0 +1,161 @@
+import { createReadStream } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../kernel/index.ts";
+import { formatSize, oneLine } from "../../kernel/text.ts";
+import type { Api } from "../api/client.ts";
+import { connectionErrors } from "../api/errors.ts";
+import { commandErrors } from "../errors.ts";
+import { videoErrors } from "./errors.ts";
+import { shortText } from "./short-text.ts";
+
+/** An upload that was begun. Its address is the permission to go on with it. */
+export interface TusUpload {
+  address: string;
+  uid: string;
+}
+
+export interface TusCreation {
+  /** Octets. */
+  size: number;
+  /** `true`: a key without a value. */
+  metadata: Record<string, string | true>;
+  creator?: string | undefined;
+}
+
+const VERSION = { "tus-resumable": "1.0.0" };
+
+/** TUS 1.0.0, Creation. */
+export async function createUpload(api: Api, path: string, { size, metadata, creator }: TusCreation): Promise<TusUpload> {
+  const pairs = Object.entries(metadata).map(([key, value]) => (value === true ? key : `${key} ${Buffer.from(value).toString("base64")}`));
+  const headers = { ...VERSION, "upload-length": String(size), "upload-metadata": pairs.join(","), ...(creator !== undefined && { "upload-creator": creator }) };
+  const response = await api.raw("POST", path, { headers });
+  await response.body?.cancel();
+  const [location, uid] = [response.headers.get("location"), response.headers.get("stream-media-id")];
+  const address = location === null ? null : URL.parse(location, response.url);
+  if (address === null || uid === null) throw connectionErrors.notTheApi({ what: `POST ${path}`, status: response.status, text: "there is no Location, or no Stream-Media-Id" });
+  return { address: address.href, uid };
+}
+
+export interface TusSending {
+  address: string;
+  /** Its path. */
+  file: string;
+  /** As errors name it. */
+  shown: string;
+  size: number;
+  /** Whether something may have arrived earlier. */
+  resume: boolean;
+  signal: AbortSignal;
+  /** How much has been sent, in octets; goes back when some of it did not arrive. */
+  onOffset: (octets: number) => void;
+  onPause?: (reason: string, seconds: number) => void;
+  /** A multiple of 256 KiB, at least 5 MiB. Default 50 MiB. */
+  chunk?: number;
+  /** Waits; for tests. */
+  pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+const CHUNK = 50 * 1024 * 1024;
+/** Tries that bring nothing, one after the other, before it is given up: some two minutes. */
+const MAX_FAILURES = 10;
+const MAX_PAUSE_MS = 30_000;
+/** So long nothing may move. The last octets of a request are told of as arrived only when they are on disk. */
+const STALLED_MS = 120_000;
+/** Refusals that another try, after a look at how much has arrived, can end. */
+const PASSING = new Set([408, 409, 423, 425, 429]);
+
+/** Why a request did not come to its end, though another one may. */
+class Interruption extends Error {}
+
+/** Sends what is missing in chunks (TUS 1.0.0, HEAD and PATCH), and goes on where it was after whatever broke a connection. Throws stopped, uploadRefused, otherFile. */
+export async function sendUpload(sending: TusSending): Promise<void> {
+  const { address, shown, size, signal, onOffset, onPause = () => {}, pause = (ms, aborted) => sleep(ms, undefined, { signal: aborted }) } = sending;
+  const stopped = (reason: string, cause?: unknown) => videoErrors.stopped({ offset: formatSize(kept), size: formatSize(size), reason, file: shellWord(shown), address }, { cause });
+  let offset = sending.resume ? undefined : 0;
+  let [kept, failures] = [0, 0];
+  while (offset !== size) {
+    try {
+      const next: number = offset === undefined ? await askOffset(sending) : await sendChunk(sending, offset);
+      if (offset !== undefined && next <= offset) throw new Interruption("nothing of what was sent has arrived");
+      if (next > kept) [kept, failures] = [next, 0];
+      offset = next;
+      onOffset(offset);
+    } catch (thrown) {
+      if (signal.aborted) throw stopped("it was interrupted", thrown);
+      if (!(thrown instanceof Interruption)) throw thrown;
+      if (++failures > MAX_FAILURES) throw stopped(thrown.message, thrown);
+      const ms = Math.min(MAX_PAUSE_MS, 250 * 2 ** failures);
+      onPause(thrown.message, ms / 1000);
+      await pause(ms, signal).catch((cause: unknown) => {
+        throw stopped("it was interrupted", cause);
+      });
+      offset = undefined;
+    }
+  }
+}
+
+/** How much has arrived. */
+async function askOffset({ address, shown, size, signal }: TusSending): Promise<number> {
+  const response = await fetch(address, { method: "HEAD", headers: VERSION, redirect: "error", signal: AbortSignal.any([signal, AbortSignal.timeout(STALLED_MS)]) }).catch(interrupted);
+  const offset = await offsetOf(response);
+  const length = response.headers.get("upload-length");
+  if (length === null) throw videoErrors.uploadRefused({ status: response.status, reason: "the answer has no Upload-Length" });
+  if (Number(length) !== size || offset > size) throw videoErrors.otherFile({ length, file: shown, size });
+  return offset;
+}
+
+async function sendChunk({ address, file, shown, size, signal, onOffset, chunk = CHUNK }: TusSending, offset: number): Promise<number> {
+  const length = Math.min(chunk, size - offset);
+  const stalled = new AbortController();
+  const watch = setTimeout(() => stalled.abort(new Interruption(`nothing has moved for ${STALLED_MS / 1000} seconds`)), STALLED_MS).unref();
+  let unreadable: Error | undefined;
+
+  async function* body(): AsyncGenerator<Uint8Array> {
+    let sent = 0;
+    try {
+      for await (const piece of createReadStream(file, { start: offset, end: offset + length - 1, highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
+        yield piece;
+        sent += piece.length;
+        onOffset(offset + sent);
+        watch.refresh();
+      }
+      if (sent < length) throw new Error("it has become shorter");
+    } catch (cause) {
+      unreadable = commandErrors.fileUnreadable({ file: shown, reason: messageOf(cause) }, { cause });
+      throw unreadable;
+    }
+  }
+
+  try {
+    const response = await fetch(address, {
+      method: "PATCH", redirect: "error", duplex: "half", body: body() as unknown as NonNullable<RequestInit["body"]>, signal: AbortSignal.any([signal, stalled.signal]),
+      headers: { ...VERSION, "upload-offset": String(offset), "content-type": "application/offset+octet-stream", "content-length": String(length) },
+    }).catch(interrupted);
+    return await offsetOf(response);
+  } catch (thrown) {
+    throw unreadable ?? thrown;
+  } finally {
+    clearTimeout(watch);
+  }
+}
+
+function interrupted(thrown: unknown): never {
+  const cause = thrown instanceof Error && thrown.message === "fetch failed" ? (thrown.cause ?? thrown) : thrown;
+  throw thrown instanceof Interruption ? thrown : new Interruption(oneLine(messageOf(cause) || String((cause as { code?: unknown }).code), 200), { cause: thrown });
+}
+
+/** `Upload-Offset` of a good answer. */
+async function offsetOf(response: Response): Promise<number> {
+  const { status, ok } = response;
+  if (!ok) {
+    const reason = oneLine((await shortText(response)) || (status === 404 || status === 410 ? "there is no such upload any more" : `status ${status} without a word`), 1000);
+    throw PASSING.has(status) || status >= 500 ? new Interruption(reason) : videoErrors.uploadRefused({ status, reason });
+  }
+  await response.body?.cancel();
+  const offset = response.headers.get("upload-offset");
+  if (offset === null || !/^\d{1,15}$/.test(offset)) throw videoErrors.uploadRefused({ status, reason: "the answer has no Upload-Offset" });
+  return Number(offset);
+}
+
+/** For a command line that is copied. */
+const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);

@@ -1,0 +1,75 @@
+import { at } from "../api/paths.ts";
+import type { Connection } from "../api/connect.ts";
+import { facts, moment, type Paint } from "../print.ts";
+import { formatSize, oneLine } from "../../kernel/text.ts";
+import { videoErrors } from "./errors.ts";
+
+/** What the API tells of a video, as far as it is shown. */
+export interface Video {
+  uid: string;
+  creator: string | null;
+  readyToStream: boolean;
+  readyToStreamAt: string | null;
+  status: { state: string; step?: string; pctComplete: string; errorReasonCode: string; errorReasonText: string };
+  meta: Record<string, string>;
+  created: string;
+  uploaded: string | null;
+  scheduledDeletion: string | null;
+  size: number;
+  duration: number;
+  input: { width: number; height: number };
+  allowedOrigins: string[];
+  requireSignedURLs: boolean;
+  thumbnail: string;
+  preview: string;
+  playback: { hls: string; dash: string };
+}
+
+export const videoArgument = { name: "uid", summary: "of the video", required: true } as const;
+
+/** Below the account: `/accounts/<id>/stream/<uid>`. Checked here, for other words in this place name other things: `webhook` would be deleted as one. */
+export function videoPath({ base }: Pick<Connection, "base">, uid: string): string {
+  if (!/^[0-9a-f]{32}$/i.test(uid)) throw videoErrors.noVideoId({ id: oneLine(uid, 100) });
+  return `${base}/stream${at`/${uid.toLowerCase()}`}`;
+}
+
+/** `inprogress, 39 %`, `ready`, `error: The file …` */
+export function stateText({ status: { state, pctComplete, errorReasonCode, errorReasonText } }: Video): string {
+  if (state === "error") return oneLine(`error: ${errorReasonText} [${errorReasonCode}]`);
+  const percent = Math.floor(Number(pctComplete));
+  return percent > 0 && percent < 100 ? `${state}, ${percent} %` : state;
+}
+
+export const lengthText = ({ duration }: Pick<Video, "duration">): string => (duration < 0 ? "" : clockText(duration));
+
+/** `7.5 s`, `2:05`, `1:00:09` */
+function clockText(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const two = (number: number) => String(number).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  return hours === 0 ? `${minutes}:${two(whole % 60)}` : `${hours}:${two(minutes)}:${two(whole % 60)}`;
+}
+
+export const pictureText = ({ input: { width, height } }: Pick<Video, "input">): string => (width > 0 && height > 0 ? `${width}x${height}` : "");
+
+/** Where it is seen, and what a player is given. */
+export const addressFacts = ({ uid, preview, playback: { hls, dash } }: Pick<Video, "uid" | "preview" | "playback">): (readonly [string, string])[] => [["uid", uid], ["watch", preview], ["hls", hls], ["dash", dash]];
+
+/** After an upload: the addresses, and how far it is. */
+export const uploadedLines = (video: Video, paint: Paint): string[] => facts([...addressFacts(video), ["state", stateText(video)], ["plays", playsText(video)]], paint);
+
+export const videoLines = (video: Video, paint: Paint): string[] => facts([
+  ["uid", video.uid], ["name", shown(video.meta.name)], ["state", stateText(video)], ["plays", playsText(video)],
+  ["length", shown(lengthText(video))], ["picture", shown(pictureText(video))], ["size", video.size > 0 ? formatSize(video.size) : undefined], ["creator", shown(video.creator ?? "")],
+  ["made", moment(video.created)], ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)], ["deleted on", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
+  ["for", video.requireSignedURLs ? "whoever has a token: `reelpost stream token`" : undefined], ["on", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
+  ...addressFacts(video).slice(1), ["thumbnail", video.thumbnail],
+], paint);
+
+const shown = (text: string | undefined): string | undefined => (text === undefined || text === "" ? undefined : oneLine(text));
+
+function playsText({ readyToStream, readyToStreamAt }: Video): string {
+  if (!readyToStream) return "not yet";
+  return readyToStreamAt === null ? "yes" : `since ${moment(readyToStreamAt)}`;
+}

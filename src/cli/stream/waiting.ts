@@ -1,0 +1,21 @@
+import type { Connection } from "../api/connect.ts";
+import { failureAdvice, videoErrors } from "./errors.ts";
+import { poll } from "./poll.ts";
+import { stateText, videoPath, type Video } from "./video.ts";
+
+export const waitOption = { wait: { type: "boolean", summary: "end only when it can be played" } } as const;
+
+/** Resolves when a player can begin. Throws failed, notUploaded, stuck. */
+export async function waitUntilPlayable(connection: Connection, uid: string): Promise<Video> {
+  const { api, progress } = connection;
+  const video = await poll(() => api.result<Video>("GET", videoPath(connection, uid)), {
+    until: ({ readyToStream, status: { state } }) => readyToStream || state === "error" || state === "pendingupload",
+    changes: stateText,
+    onSeen: (seen) => progress.step(`waiting until it can be played: ${stateText(seen)}`),
+    stuck: (seen, minutes) => videoErrors.stuck({ uid, minutes, state: `the video is ${stateText(seen)}` }),
+  }).finally(() => progress.clear());
+  const { state, errorReasonCode: reason, errorReasonText: text } = video.status;
+  if (state === "error") throw videoErrors.failed({ uid, text, reason, advice: failureAdvice(reason) });
+  if (!video.readyToStream) throw videoErrors.notUploaded({ uid });
+  return video;
+}

@@ -1,0 +1,42 @@
+import type { Connection } from "../api/connect.ts";
+import { at } from "../api/paths.ts";
+import { commandErrors } from "../errors.ts";
+import { facts, moment, table, type Paint } from "../print.ts";
+import { oneLine } from "../../kernel/text.ts";
+
+export interface Webhook {
+  notificationUrl: string;
+  modified: string;
+  secret: string;
+}
+
+export interface Delivery {
+  id: string;
+  video: string;
+  event: string;
+  status: string;
+  created: string;
+  attempts: { at: string; milliseconds: number; status: number | null; error: string | null; response: string }[];
+}
+
+export const endpointOption = { endpoint: { type: "string", placeholder: "id", summary: "an additional webhook of the account", defaultText: "the webhook" } } as const;
+
+export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, paint: Paint): string[] => facts([["url", oneLine(notificationUrl)], ["secret", secret], ["changed", moment(modified)]], paint);
+
+/** `…/webhook/endpoints/<id>` of the one that is named, or of the main one. */
+export async function endpointPath({ api, base }: Connection, named: string | undefined): Promise<string> {
+  const list = `${base}/stream/webhook/endpoints`;
+  if (named !== undefined) return `${list}${at`/${named}`}`;
+  const main = (await api.result<{ id: string; main: boolean }[]>("GET", list)).find((endpoint) => endpoint.main);
+  if (main === undefined) throw commandErrors.badContent({ what: "The account", reason: "it has no webhook", fix: "Set one: `reelpost stream webhook set <url>`" });
+  return `${list}${at`/${main.id}`}`;
+}
+
+export const deliveryTable = (deliveries: readonly Delivery[], paint: Paint): string[] =>
+  table(["id", "made", "video", "event", "status", "tries", "the last answer"], deliveries.map(({ id, created, video, event, status, attempts }) => [id, moment(created), video, event, status, attempts.length, answerOf(attempts.at(-1))]), paint);
+
+function answerOf(attempt: Delivery["attempts"][number] | undefined): string {
+  if (attempt === undefined) return "";
+  const { status, error, milliseconds } = attempt;
+  return `${status ?? error ?? "none"}, ${milliseconds} ms`;
+}

@@ -2,6 +2,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "nod
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FREE_PORTS } from "../support/free-ports.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 /** The clients people already have; the packages of a new project are the ones that are installed here already. */
@@ -32,8 +33,8 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-/** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. `cache` keeps compiled code for the next command. */
-export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
+/** A reader's place of work: this checkout stands in for the published package, with free ports for its servers. */
+export async function setUpDesk(): Promise<Desk> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
   const [http, smtp, other, submission, dns] = await freePorts(5);
   const tools = join(dir, ".tools");
@@ -53,7 +54,7 @@ export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
   await writeFile(notifier, localize(await readFile(notifier, "utf8")));
   return {
     dir,
-    env: { ...process.env, ...serverEnv(submission!, dns!), PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", NODE_COMPILE_CACHE: cache, WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
+    env: { ...process.env, ...serverEnv(submission!, dns!), PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
     localize,
     close: () => rm(dir, { recursive: true, force: true }),
   };
@@ -65,7 +66,7 @@ export async function setUpDesk({ cache }: { cache: string }): Promise<Desk> {
 }
 
 /** What `serve` has no option for. No page asks the DNS of the world: nobody answers here, so that the server believes its own zones. */
-const serverEnv = (submission: number, dns: number) => ({ REELPOST_SUBMISSION_PORT: String(submission), REELPOST_DNS_PORT: String(dns), REELPOST_DNS_RESOLVERS: "127.0.0.1:9" });
+const serverEnv = (submission: number, dns: number) => ({ ...FREE_PORTS, REELPOST_SUBMISSION_PORT: String(submission), REELPOST_DNS_PORT: String(dns), REELPOST_DNS_RESOLVERS: "127.0.0.1:9" });
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(

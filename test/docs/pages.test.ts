@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { blocksOf, fillIn, matches } from "./blocks.ts";
+import { needsFfmpeg } from "../support/media.ts";
 import { setUpDesk } from "./desk.ts";
 import { runPage } from "./page-run.ts";
 
@@ -12,17 +11,13 @@ const root = join(import.meta.dirname, "..", "..");
 const pages = ["README.md", ...globSync("docs/**/*.md", { cwd: root }), ...globSync("examples/*/README.md", { cwd: root })].filter((page) => existsSync(join(root, page))).sort();
 
 describe("every command of every page works as the page says", { concurrency: 2 }, () => {
-  let cache: string;
-  before(async () => {
-    cache = await mkdtemp(join(tmpdir(), "reelpost-docs-cache-"));
-  });
-  after(() => rm(cache, { recursive: true, force: true, maxRetries: 5 }));
-
   for (const page of pages) {
     const text = readFileSync(join(root, page), "utf8");
     if (blocksOf(text).length === 0) continue;
-    test(page, async () => {
-      const desk = await setUpDesk({ cache });
+    // A page on videos makes one first.
+    const needs = blocksOf(text).some(({ kind, text: commands }) => kind === "run" && /^ffmpeg /m.test(commands)) ? needsFfmpeg : {};
+    test(page, needs, async () => {
+      const desk = await setUpDesk();
       try {
         await runPage(text, desk);
       } finally {

@@ -126,10 +126,9 @@ describe("bad input to the API", { concurrency: true }, () => {
       const target = await targetOf(what);
       const [beginning, end] = what === "script" ? [metadata(), `${code(HELLO)}${END}`] : ["begin", "end"];
       const { hostname, port } = new URL(server.url);
-      const upload = httpRequest({ host: hostname, port, method: "PUT", path: `/client/v4/accounts/${api.account}/${target}`, headers: { authorization: `Bearer ${value}`, ...(what === "script" && MULTIPART) } });
+      const upload = httpRequest({ host: hostname, port, method: "PUT", path: `/client/v4/accounts/${api.account}/${target}`, headers: { authorization: `Bearer ${value}`, expect: "100-continue", ...(what === "script" && MULTIPART) } });
+      await once(upload, "continue");
       upload.write(beginning);
-      // A moment is the request's own time; what takes longer is asked again.
-      await sleep(1000);
       await api.ok("delete", `/user/tokens/${id}`);
       upload.end(end);
       const [response] = (await once(upload, "response")) as [IncomingMessage];

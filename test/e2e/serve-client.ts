@@ -4,6 +4,7 @@ import { createTransport } from "nodemailer";
 import { silentLog } from "../../src/kernel/index.ts";
 import { startServe, type ServeOptions, type ServeServer } from "../../src/server/index.ts";
 import { temporaryFolder } from "../support/serve.ts";
+import { FREE_PORTS } from "../support/free-ports.ts";
 
 export interface Scope {
   after(stop: () => Promise<void>): void;
@@ -137,7 +138,7 @@ export async function servePlatform(t: Scope, { env = {}, ...options }: Partial<
     log: silentLog,
     checkAnswers: true,
     ...rest,
-    env: { REELPOST_DATA_DIR: dataDir, REELPOST_API_TOKEN: TOKEN, REELPOST_API_RATE_LIMIT: "0", REELPOST_HTTP_PORT: "0", REELPOST_SMTP_PORT: "0", REELPOST_DNS_PORT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", REELPOST_SUBMISSION_PORT: "0", ...env },
+    env: { REELPOST_DATA_DIR: dataDir, REELPOST_API_TOKEN: TOKEN, REELPOST_API_RATE_LIMIT: "0", REELPOST_HTTP_PORT: "0", REELPOST_SMTP_PORT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", ...FREE_PORTS, ...env },
   });
   t.after(() => server.close());
   return server;

@@ -10,6 +10,7 @@ import type { UserError } from "../../src/kernel/index.ts";
 import { startServe } from "../../src/server/index.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
+import { FREE_PORTS } from "../support/free-ports.ts";
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 const longToken = "a".repeat(32);
@@ -22,7 +23,7 @@ const unset = (dataDir: string, env: Record<string, string> = {}) => ({ dataDir,
 /** A command that must end by itself. */
 function run(args: string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, "serve", ...args], { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0", ...env } }, (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }));
+    execFile(process.execPath, [main, "serve", ...args], { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env } }, (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }));
   });
 }
 
@@ -60,13 +61,13 @@ describe("the first start", { concurrency: 2 }, () => {
 
   test("says to a person where everything is and how to use the token", async (t) => {
     const dataDirectory = await temporaryFolder(t);
-    const people = execFile(process.execPath, [main, "serve", "--data-dir", dataDirectory, "--port", "0", "--smtp-port", "0"], { env: { ...process.env, NO_COLOR: "1", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0" } });
+    const people = execFile(process.execPath, [main, "serve", "--data-dir", dataDirectory, "--port", "0", "--smtp-port", "0"], { env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS } });
     let words = "";
     people.stdout!.on("data", (chunk: string) => (words += chunk));
     while (!words.includes("CLOUDFLARE_ACCOUNT_ID")) await once(people.stdout!, "data");
     people.kill("SIGINT");
     assert.deepEqual(await once(people, "close"), [0, null]);
-    assert.match(words, /^Reelpost \S+ serves api, workers, smtp, outbound, dns\n/);
+    assert.match(words, /^Reelpost \S+ serves api, workers, smtp, outbound, dns, encode, live, playback\n/);
     for (const row of [/API +http:\/\/127\.0\.0\.1:\d+\/client\/v4\n/, /API docs +http\S+\/docs\n/, /Workers +http:\/\/<worker>\.main\.localhost:\d+\n +http:\S+\/workers\/<worker>\/\n/, /SMTP +127\.0\.0\.1:\d+ +for <worker>@main\.localhost\n/, /Health +\S+\/healthz/, new RegExp(`Data +${dataDirectory}\n`), /Account +[0-9a-f]{32} +Main\n/, /shown this once/, /export CLOUDFLARE_API_TOKEN=[\w-]{40}\n/]) assert.match(words, row);
   });
 
@@ -104,7 +105,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
   }
 
   test("a role that does not exist, and roles that nobody could reach", async (t) => {
-    await assert.rejects(servePlatform(t, { roles: ["api", "video"] }), whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns/));
+    await assert.rejects(servePlatform(t, { roles: ["api", "video"] }), whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/));
     for (const roles of [["api"], ["workers"], ["smtp"]]) await assert.rejects(servePlatform(t, { roles }), whoMayNot("rolesApart", /database\.url/));
     const server = await servePlatform(t, { roles: ["api", "workers"] });
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);

@@ -16,7 +16,7 @@ const saying = (word: string) => `export default {
 
 /** What is told to the other process by a hint takes a moment. */
 async function until(done: () => Promise<boolean>, what: string) {
-  for (const deadline = Date.now() + 5000; !(await done()); await sleep(10)) assert.ok(Date.now() < deadline, what);
+  for (const deadline = Date.now() + 60_000; !(await done()); await sleep(50)) assert.ok(Date.now() < deadline, what);
 }
 
 describe("two processes on one PostgreSQL", async () => {

@@ -126,7 +126,7 @@ describe("a restart", { concurrency: 2 }, () => {
     const asked = performance.now();
     server.child.kill("SIGINT");
     assert.deepEqual(await server.exited, { code: 130, signal: null });
-    assert.ok(performance.now() - asked < 2000);
+    assert.ok(performance.now() - asked < 15_000);
     slow.destroy();
   });
 

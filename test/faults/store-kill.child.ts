@@ -1,5 +1,6 @@
 /** Writes rows, pairs of rows, objects and jobs as fast as it can, and tells on stdout what was acknowledged, until it is killed. */
 import { writeSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { createJobs, createLocalEvents, openFsObjects } from "../../src/store/index.ts";
 import { bytesOf, type KillTables, openWhere, runEffect, type Where } from "./store-kill.shared.ts";
@@ -11,7 +12,17 @@ const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events: create
 const tables = db.tables<KillTables>();
 
 // Straight to the pipe: what the stream of process.stdout still holds would die with us.
-const acknowledge = (...words: string[]) => writeSync(1, `${words.join(" ")}\n`);
+function acknowledge(...words: string[]): void {
+  for (;;) {
+    try {
+      return void writeSync(1, `${words.join(" ")}\n`);
+    } catch (err) {
+      // Who reads is slower than we are. A line is shorter than what a pipe takes whole (pipe(7)).
+      if ((err as NodeJS.ErrnoException).code !== "EAGAIN") throw err;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
 
 jobs.work("effect", { concurrency: 4, leaseMs: 1000, pollMs: 50 }, (job) => runEffect(db, job));
 
@@ -48,5 +59,9 @@ const writers: ((name: string) => Promise<void>)[] = [
 ];
 
 await Promise.all([0, 1].flatMap((lane) => writers.map(async (write, writer) => {
-  for (let n = 0; ; n++) await write(`${run}-${writer}-${lane}-${n}`);
+  for (let n = 0; ; n++) {
+    await write(`${run}-${writer}-${lane}-${n}`);
+    // A loop around writes that SQLite has done at once would never come to what the file system has done.
+    await setImmediate();
+  }
 })));

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
+import { FREE_PORTS } from "../support/free-ports.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const commandTimeoutMs = 5 * 60_000;
@@ -18,7 +19,7 @@ after(() => rm(temp, { recursive: true, force: true }));
 
 // The machine's own Node, as a user has it: not the one this checkout installed.
 const PATH = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes("node_modules")).join(delimiter);
-const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1", REELPOST_DNS_PORT: "0", REELPOST_SUBMISSION_PORT: "0" };
+const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1", ...FREE_PORTS };
 
 test("the packed program makes a project, checks it and handles a message; it serves, and a worker with a database is deployed", { timeout: 15 * 60_000 }, async () => {
   const tarball = pack();
@@ -69,6 +70,9 @@ async function deploySomething(project: string) {
     reelpost("deploy");
     const answer = await fetch(`${server.url}/workers/counter/`);
     assert.deepEqual([answer.status, await answer.text()], [200, "seen 2"]);
+    // What runs in browsers is bundled before it is packed.
+    const sdk = await fetch(`${server.url}/embed/sdk.latest.js`);
+    assert.deepEqual([sdk.status, sdk.headers.get("content-type")?.split(";")[0], (await sdk.text()).includes("Stream")], [200, "text/javascript", true]);
   } finally {
     assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
   }

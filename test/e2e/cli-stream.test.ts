@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { clip, needsFfmpeg, runFfmpeg } from "../support/media.ts";
+import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
+import { createScope, type Scope } from "./dev-bench.ts";
+
+/** A way to the server that can be troubled: what happens, once, to a connection that has carried so many octets to it. */
+interface Way {
+  port: number;
+  /** Where it leads. */
+  to: number;
+  trouble: { after: number; happens: (client: Socket) => void } | undefined;
+}
+
+async function openWay(scope: Scope): Promise<Way> {
+  const way: Way = { port: 0, to: 0, trouble: undefined };
+  const open = new Set<Socket>();
+  const server = createServer((client) => {
+    const upstream = connect(way.to, "127.0.0.1");
+    let carried = 0;
+    for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+      open.add(socket);
+      socket.on("error", () => {}).on("close", () => {
+        open.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on("data", (piece: Buffer) => {
+      carried += piece.length;
+      const { trouble } = way;
+      if (trouble === undefined || carried < trouble.after) return;
+      way.trouble = undefined;
+      trouble.happens(client);
+    });
+    client.pipe(upstream).pipe(client);
+  });
+  await listening(server);
+  way.port = (server.address() as AddressInfo).port;
+  scope.after(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return way;
+}
+
+const listening = (server: Server) => once(server.listen(0, "127.0.0.1"), "listening");
+
+/** ISO 14496-12 8.1.2: a box that nobody looks at makes a small video a large file. */
+function padded(video: Buffer, size: number): Buffer {
+  const free = Buffer.alloc(size - video.length);
+  free.writeUInt32BE(free.length, 0);
+  free.write("free", 4, "latin1");
+  return Buffer.concat([video, free]);
+}
+
+describe("the command line uploads videos, tells of them, and fetches them", needsFfmpeg, () => {
+  const scope = createScope();
+  let server: ServeProcess;
+  let data: string;
+  let way: Way;
+  let uid: string;
+  const cli = (...args: string[]): Promise<Ran> => runCli(args, { cwd: data, env: { API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`, API_TOKEN: server.ready.token! } });
+  const run = async (...args: string[]): Promise<Ran> => {
+    const ran = await cli("stream", ...args);
+    assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
+    return ran;
+  };
+  const refused = async (...args: string[]): Promise<Ran> => {
+    const ran = await cli("stream", ...args);
+    assert.equal(ran.code, 1, `${args.join(" ")}\n${ran.stdout}`);
+    return ran;
+  };
+
+  before(async () => {
+    data = await temporaryFolder(scope);
+    way = await openWay(scope);
+    server = await spawnServe(scope, { dataDirectory: data, env: { REELPOST_HTTP_PUBLIC_URL: `http://127.0.0.1:${way.port}`, REELPOST_STREAM_ALLOW_PRIVATE: "true", REELPOST_STREAM_MIN_DELETION_DAYS: "0" } });
+    way.to = Number(new URL(server.ready.url).port);
+    await writeFile(join(data, "clip.mp4"), await readFile(await clip({ seconds: 3 })));
+  });
+  after(() => scope.close());
+
+  test("a file is uploaded, and can be played when the command ends", async () => {
+    const { json: video } = await run("upload", "clip.mp4", "--name", "A talk", "--creator", "ada", "--wait", "--json");
+    uid = video.uid;
+    assert.deepEqual([video.meta, video.creator, video.readyToStream, video.size], [{ name: "A talk", filename: "clip.mp4" }, "ada", true, (await stat(join(data, "clip.mp4"))).size]);
+    assert.equal((await fetch(video.preview)).status, 200);
+    const { stdout, stderr } = await run("upload", "clip.mp4", "--creator", "Адa");
+    const [, second] = /^uid +([0-9a-f]{32})\nwatch +http\S+\/watch\nhls +http\S+\/manifest\/video\.m3u8\ndash +http\S+\/manifest\/video\.mpd\nstate +\w+/.exec(stdout)!;
+    assert.equal(stderr, "");
+    assert.deepEqual((await run("list", "--creator", "Адa", "--json")).json.map((one: { uid: string; meta: { name: string } }) => [one.uid, one.meta.name]), [[second, "clip.mp4"]]);
+    await run("delete", second!, "--yes");
+  });
+
+  test("an upload whose connection breaks midway goes on from what has arrived", async () => {
+    const file = padded(await readFile(join(data, "clip.mp4")), 12 * 1024 * 1024);
+    await writeFile(join(data, "large.mp4"), file);
+    way.trouble = { after: 5 * 1024 * 1024, happens: (client) => void client.resetAndDestroy() };
+    const { json: video } = await run("upload", "large.mp4", "--wait", "--json");
+    assert.equal(way.trouble, undefined);
+    assert.deepEqual([video.size, video.readyToStream], [file.length, true]);
+    assert.ok(file.equals(await readFile(join(data, "objects", "stream", video.uid, "source"))));
+  });
+
+  test("Ctrl-C stops an upload, and says how to go on from what has arrived", async () => {
+    const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+    const held = new Promise<void>((resolve) => (way.trouble = {
+      after: 3 * 1024 * 1024,
+      happens(client) {
+        client.unpipe();
+        resolve();
+      },
+    }));
+    const child = spawn(process.execPath, [main, "stream", "upload", "large.mp4"], { cwd: data, env: { PATH: process.env.PATH, HOME: data, API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`, API_TOKEN: server.ready.token! }, stdio: ["ignore", "ignore", "pipe"] });
+    scope.after(() => void child.kill("SIGKILL"));
+    let stderr = "";
+    child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+    const ended = once(child, "close");
+    await held;
+    child.kill("SIGINT");
+    assert.deepEqual(await ended, [1, null], stderr);
+    const [, address] = /The upload stopped after .* of 12\.0 MB: it was interrupted\.\nfix: .* Go on with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(stderr)!;
+    const { json: video } = await run("upload", "large.mp4", "--resume", address!, "--wait", "--json");
+    assert.equal(video.size, 12 * 1024 * 1024);
+    assert.ok((await readFile(join(data, "large.mp4"))).equals(await readFile(join(data, "objects", "stream", video.uid, "source"))));
+    await run("delete", video.uid, "--yes");
+  });
+
+  test("lists, states, renditions and addresses", async () => {
+    const { stdout, stderr } = await run("list", "--limit", "1");
+    assert.match(stdout, /^uid +name +state +length +picture +creator +made\n[0-9a-f]{32} +large\.mp4 +\w+.* +3\.0 s +320x180 +\d{4}-/);
+    assert.equal(stderr, "1 of 2 videos: --limit shows more\n");
+    assert.deepEqual((await run("list", "--search", "TALK", "--status", "ready", "--status", "inprogress", "--since", "1h", "--json")).json.map((one: { uid: string }) => one.uid), [uid]);
+    assert.equal((await run("list", "--until", "1h")).stdout, "No videos.\n");
+    const { stdout: told } = await run("get", uid);
+    assert.match(told, new RegExp(`^uid +${uid}\nname +A talk\nstate +\\w+.*\nplays +since .*\nlength +3\\.0 s\npicture +320x180\nsize +[\\d.]+ KB\ncreator +ada\n`));
+    assert.match(told, /\n\nrendition +picture +frames\/s +Mbit\/s +codecs\n[^]*^180p +320x180 +30 +0\.\d\d +avc1\.\w+,mp4a\.40\.2$/m);
+    assert.deepEqual((await run("get", uid, "--json")).json.renditions.map(({ width, height }: { width: number; height: number }) => `${width}x${height}`).at(0), "320x180");
+  });
+
+  test("the MP4 and the sound are made and fetched", async () => {
+    assert.match((await run("download", uid, "--file", "back.mp4")).stdout, /^back\.mp4 is written: [\d.]+ KB\n$/);
+    const { json } = await run("download", uid, "--audio", "--json");
+    assert.deepEqual([json.file, json.size], [`${uid}.m4a`, (await stat(join(data, `${uid}.m4a`))).size]);
+    const length = async (file: string) => Number((await runFfmpeg(["-show_entries", "format=duration", "-of", "csv=p=0", join(data, file)], "ffprobe")).toString());
+    for (const file of ["back.mp4", `${uid}.m4a`]) assert.ok(Math.abs((await length(file)) - 3) < 0.1, file);
+  });
+
+  test("a protected video is played with a token, and told of and downloaded all the same", async () => {
+    const { json: video } = await run("upload", "clip.mp4", "--signed", "--allowed-origin", "example.com", "--wait", "--json");
+    assert.deepEqual([video.requireSignedURLs, video.allowedOrigins], [true, ["example.com"]]);
+    assert.equal((await fetch(video.playback.hls)).status, 401);
+    const { json: signed } = await run("token", video.uid, "--expires", "2h", "--rule", "allow:ip:127.0.0.0/8,::1", "--rule", "block:any", "--json");
+    assert.equal((await fetch(signed.hls)).status, 200);
+    assert.match((await run("token", video.uid)).stdout, /^token +ey\S+\nwatch +http\S+\/ey\S+\/watch\n/);
+    assert.equal((await fetch((await run("token", video.uid, "--rule", "block:any", "--json")).json.hls)).status, 403);
+    assert.match((await refused("token", video.uid, "--rule", "allow:country")).stderr, /fix: Like allow:country:DE,AT/);
+    assert.ok((await run("get", video.uid, "--json")).json.renditions.length > 0);
+    assert.ok((await run("download", video.uid, "--json")).json.size > 0);
+  });
+
+  test("captions, keys and usage", async () => {
+    await writeFile(join(data, "de.srt"), "1\n00:00:00,000 --> 00:00:01,000\nHallo\n");
+    assert.match((await run("captions", "upload", uid, "de", "de.srt")).stdout, /has captions in Deutsch \(de\)/);
+    assert.match((await run("captions", "list", uid)).stdout, /^de +Deutsch +no +ready$/m);
+    await run("captions", "delete", uid, "de", "--yes");
+    assert.equal((await run("captions", "list", uid)).stdout, "No captions.\n");
+    const { json: key } = await run("keys", "create", "--json");
+    assert.match(Buffer.from(key.pem, "base64").toString(), /^-----BEGIN RSA PRIVATE KEY-----/);
+    assert.match((await run("keys", "list")).stdout, new RegExp(`^${key.id} `, "m"));
+    await run("keys", "delete", key.id, "--yes");
+    assert.equal((await run("keys", "list")).stdout, "No keys.\n");
+    assert.match((await run("usage")).stdout, /^videos +3\nkept +0\.15 min\nwatched +\d+ min since \d{4}-/);
+    assert.equal((await run("usage", "--creator", "ada", "--json")).json.videoCount, 1);
+  });
+
+  test("a video is fetched from an address, and the webhook told of it", async () => {
+    const told: string[] = [];
+    const origin = createHttpServer((request, response) => {
+      if (request.method === "POST") return void request.on("data", (piece: Buffer) => told.push(String(piece))).on("end", () => response.end("thanks"));
+      void readFile(join(data, "clip.mp4")).then((file) => {
+        const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? "") ?? [];
+        const body = file.subarray(Number(from ?? 0));
+        response.writeHead(from === undefined ? 200 : 206, { "content-length": body.length, "accept-ranges": "bytes", ...(from !== undefined && { "content-range": `bytes ${from}-${file.length - 1}/${file.length}` }) });
+        response.end(request.method === "HEAD" ? undefined : body);
+      });
+    });
+    await listening(origin);
+    scope.after(() => void origin.close().closeAllConnections());
+    const url = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
+
+    assert.match((await refused("webhook", "get")).stderr, /fix: /);
+    assert.match((await refused("webhook", "deliveries")).stderr, /fix: Set one: `reelpost stream webhook set <url>`/);
+    assert.match((await run("webhook", "set", `${url}/hook`)).stdout, new RegExp(`^url +${url}/hook\nsecret +[0-9a-f]{32}\n`));
+    const { json: copied } = await run("copy", `${url}/clip.mp4`, "--name", "Fetched", "--wait", "--json");
+    assert.deepEqual([copied.meta.name, copied.readyToStream], ["Fetched", true]);
+    // What fails is settled at once; a ladder waits for the encoder.
+    await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
+    const { json: failed } = await run("upload", "text.mp4", "--json");
+    const deliveries = async () => (await run("webhook", "deliveries", "--json")).json as { id: string; video: string; status: string }[];
+    let delivered;
+    for (const start = performance.now(); delivered === undefined && performance.now() - start < 20_000; await new Promise((resolve) => void setTimeout(resolve, 100))) {
+      delivered = (await deliveries()).find(({ video, status }) => video === failed.uid && status === "delivered");
+    }
+    assert.match((await run("webhook", "replay", delivered!.id)).stdout, /is on its way/);
+    assert.match((await run("webhook", "deliveries")).stdout, new RegExp(`^${delivered!.id} .* ${failed.uid} +error +delivered +1 +200, \\d+ ms$`, "m"));
+    await run("webhook", "delete", "--yes");
+    assert.ok(told.some((body) => body.includes(failed.uid)));
+    assert.match((await refused("copy", `${url}/nothing-here`.replace("http:", "ftp:"))).stderr, /Invalid URL/);
+  });
+
+  test("what cannot be is said, with what to do", async () => {
+    await writeFile(join(data, "empty.mp4"), "");
+    assert.match((await refused("upload", "text.mp4", "--wait")).stderr, /cannot be played: .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/);
+    assert.match((await refused("upload", "empty.mp4")).stderr, /it is empty/);
+    assert.match((await refused("upload", "absent.mp4")).stderr, /there is no such file/);
+    assert.match((await refused("upload", "clip.mp4", "--resume", "http://127.0.0.1/x")).stderr, /it is no address of an upload/);
+    assert.match((await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`)).stderr, /refuses the upload \(status 404\)[^]*fix: Upload the file anew/);
+    assert.match((await refused("delete", "webhook", "--yes")).stderr, /"webhook" is not the id of a video[^]*fix: `reelpost stream list`/);
+    assert.match((await refused("get", "0".repeat(32))).stderr, /Not Found/);
+    assert.match((await refused("delete", uid)).stderr, /fix: Say --yes\./);
+    assert.deepEqual((await run("delete", uid, "--yes", "--json")).json, { uid, deleted: true });
+    await refused("get", uid);
+  });
+});

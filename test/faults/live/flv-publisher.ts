@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { flvHeader, readTags, type FlvTag } from "../../../src/protocol/flv/index.ts";
+import { MESSAGE } from "../../../src/protocol/rtmp/index.ts";
+import { createTestClient } from "../../../src/stream/live/ingest/rtmp/rtmp.testing.ts";
+import type { Scope } from "../../e2e/serve-client.ts";
+import { until } from "../stream/server.ts";
+import { rtmpPort } from "./publishers.ts";
+import type { Input } from "./server.ts";
+
+export interface FlvPublisher {
+  /** Milliseconds of the last picture that was handed to the system. */
+  sent(): number;
+  /** Everything has been sent; or the server has hung up. */
+  done: Promise<void>;
+  end(): void;
+}
+
+/** Tags of an FLV file, as RTMP carries them. */
+export async function tagsOf(file: string): Promise<FlvTag[]> {
+  return [...readTags((await readFile(file)).subarray(flvHeader({ video: true, audio: true }).length))];
+}
+
+/** Sends tags one by one: when each comes says its `at` in milliseconds, what it tells of itself its time. */
+export async function publishTags(t: Scope, input: Input, tags: readonly (FlvTag & { at?: number })[], { speed = 1 } = {}): Promise<FlvPublisher> {
+  const client = createTestClient(rtmpPort(input));
+  t.after(async () => void client.socket.destroy());
+  await client.open();
+  client.command("publish", input.rtmp.streamKey, "live");
+  await until(() => client.status() !== undefined, "publish is answered");
+  assert.equal(client.status()!.code, "NetStream.Publish.Start");
+  let sent = 0;
+  async function send() {
+    const began = performance.now();
+    for (const { type, time, data, at = time } of tags) {
+      const wait = at / speed - (performance.now() - began);
+      if (wait > 1) await sleep(wait);
+      if (client.closed) return;
+      client.peer.send(type === MESSAGE.audio ? 4 : 6, { type, stream: 1, time, data });
+      if (type === MESSAGE.video) sent = time;
+    }
+  }
+  return { sent: () => sent, done: send(), end: () => client.command("deleteStream", 1) };
+}

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Scope } from "../../e2e/serve-client.ts";
+import { clip, type ClipRecipe } from "../../support/media.ts";
+import { temporaryFolder } from "../../support/serve.ts";
+import { createLadderCheck, type ExpectedLadder } from "./ladder.ts";
+import { createRandom } from "./random.ts";
+import { CutOff, padded, send, sendForm, slowly, TUS, tusAt, tusCreate } from "./senders.ts";
+import { allVideos, processesOf, settled, startVideoServer, until, type VideoServer } from "./server.ts";
+
+/** One clip that is uploaded again and again. */
+interface Sample extends ExpectedLadder {
+  recipe: ClipRecipe;
+  /** Sent with so many octets more, so that an upload takes a while. */
+  padding: number;
+}
+
+const MIB = 1024 * 1024;
+const DIM = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "300k"];
+const SAMPLES: Omit<Sample, "source">[] = [
+  { recipe: { seconds: 9, size: "320x180", fps: "30000/1001" }, rungs: ["180p"], segments: 3, audio: true, padding: 4 * MIB },
+  { recipe: { seconds: 5, size: "640x360" }, rungs: ["240p", "360p"], segments: 2, audio: true, padding: 3 * MIB },
+  // Needs a copy with an index first.
+  { recipe: { seconds: 5, size: "320x180", extension: "mkv" }, rungs: ["180p"], segments: 2, audio: true, padding: 0 },
+  // Two chunks.
+  { recipe: { seconds: 38, size: "320x180", fps: "24", video: DIM, audio: false }, rungs: ["180p"], segments: 10, audio: false, padding: 3 * MIB },
+];
+
+export interface KillOptions {
+  kills: number;
+  /** Uploads that go on at once. */
+  clients: number;
+  /** Of the randomness. */
+  seed: number;
+  /** Which of the samples. Default: all. */
+  samples?: number;
+  /** Uploads that are not ready yet, beyond which clients wait. */
+  backlog: number;
+  settleMs: number;
+}
+
+export interface KillFigures {
+  kills: number;
+  /** What was going on when it was killed; several things at once, often. */
+  during: { upload: number; encoding: number; neither: number };
+  acknowledged: { form: number; tus: number };
+  /** TUS uploads that went on where they were, and how often behind the first octet. */
+  resumed: number;
+  resumedMidway: number;
+  /** Uploads by form that were cut off, and what became of them. */
+  cutForms: number;
+  checked: { videos: number; renditions: number; segments: number; frames: number };
+  startMs: number[];
+}
+
+interface Acknowledged {
+  uid: string;
+  sample: Sample;
+  by: "form" | "tus";
+}
+
+/** Kills a server with SQLite again and again while videos are uploaded and encoded, and holds what became of every acknowledged one to its clip. */
+export async function killAgainAndAgain(t: Scope, { kills, clients, seed, samples: many = SAMPLES.length, backlog, settleMs }: KillOptions): Promise<KillFigures> {
+  const samples = await Promise.all(SAMPLES.slice(0, many).map(async (sample) => ({ ...sample, source: await clip(sample.recipe) })));
+  const files = await Promise.all(samples.map(({ source, padding }) => (padding === 0 ? readFile(source) : padded(source, padding))));
+  const random = createRandom(seed);
+  const dataDirectory = await temporaryFolder(t, "kills");
+  const figures: KillFigures = {
+    kills: 0, during: { upload: 0, encoding: 0, neither: 0 }, acknowledged: { form: 0, tus: 0 }, resumed: 0, resumedMidway: 0, cutForms: 0,
+    checked: { videos: 0, renditions: 0, segments: 0, frames: 0 }, startMs: [],
+  };
+  const acknowledged: Acknowledged[] = [];
+  const logs: string[] = [];
+  const stopping = new AbortController();
+  /** Uploads whose octets are on their way. */
+  let sending = 0;
+  let next = Promise.withResolvers<VideoServer>();
+  let server: Promise<VideoServer> = next.promise;
+  let begun = 0;
+
+  async function start() {
+    const at = performance.now();
+    const started = await startVideoServer(t, { dataDirectory, env: { REELPOST_LOG_LEVEL: "warn" } });
+    figures.startMs.push(Math.round(performance.now() - at));
+    next.resolve(started);
+    return started;
+  }
+
+  /** Of a server that was killed, until there is another one. */
+  async function persist<Result>(work: (here: VideoServer) => Promise<Result>): Promise<Result> {
+    for (;;) {
+      const here = await server;
+      try {
+        return await work(here);
+      } catch (err) {
+        if (!(err instanceof CutOff) && !(err instanceof Error && /fetch failed|terminated/.test(err.message))) throw err;
+        // Its death may be heard of here before the next one is waited for.
+        if ((await server) === here) await sleep(20);
+      }
+    }
+  }
+
+  async function byForm(file: Buffer): Promise<string | undefined> {
+    const here = await server;
+    sending++;
+    try {
+      const { status, text } = await sendForm(tusAt(here), file, { pause: () => random.below(20) });
+      assert.equal(status, 200, text);
+      return (JSON.parse(text) as { result: { uid: string } }).result.uid;
+    } catch (err) {
+      if (!(err instanceof CutOff)) throw err;
+      figures.cutForms++;
+      return undefined;
+    } finally {
+      sending--;
+    }
+  }
+
+  async function byTus(file: Buffer): Promise<string> {
+    const { uid, path } = await persist((here) => tusCreate(here, file.length));
+    for (let first = true; ; first = false) {
+      const done = await persist(async (here) => {
+        const head = await send(`${here.ready.url}${path}`, { method: "HEAD", headers: TUS });
+        if (head.status === 423) return "again";
+        assert.equal(head.status, 200, "an upload that was begun is known for ever after");
+        const offset = Number(head.headers["upload-offset"]);
+        if (!first) figures.resumed++;
+        if (!first && offset > 0) figures.resumedMidway++;
+        if (offset === file.length) return "done";
+        first = false;
+        sending++;
+        try {
+          const rest = file.subarray(offset);
+          const headers = { ...TUS, "content-type": "application/offset+octet-stream", "upload-offset": String(offset), "content-length": String(rest.length) };
+          const patch = await send(`${here.ready.url}${path}`, { method: "PATCH", headers, body: slowly(rest, () => random.below(20)) });
+          if (patch.status === 423) return "again";
+          assert.equal(patch.status, 204, patch.text);
+          return Number(patch.headers["upload-offset"]) === file.length ? "done" : "again";
+        } finally {
+          sending--;
+        }
+      });
+      if (done === "done") return uid;
+      await sleep(50);
+    }
+  }
+
+  async function client() {
+    while (!stopping.signal.aborted) {
+      if (!(await hasRoom())) {
+        await sleep(50);
+        continue;
+      }
+      const turn = begun++;
+      const sample = samples[turn % samples.length]!;
+      const file = files[turn % samples.length]!;
+      const by = turn % 3 === 2 ? "form" : "tus";
+      const uid = by === "form" ? await byForm(file) : await byTus(file);
+      if (uid === undefined) continue;
+      acknowledged.push({ uid, sample, by });
+      figures.acknowledged[by]++;
+    }
+  }
+
+  const hasRoom = () => persist(async (here) => (await allVideos(here)).filter(({ status: { state } }) => state === "queued" || state === "inprogress").length < backlog);
+
+  let current = await start();
+  const working = Promise.all(Array.from({ length: clients }, client));
+  working.catch(() => {});
+  for (let kill = 0; kill < kills; kill++) {
+    // A third each: while octets come, while an encoder runs, and at any time.
+    const look = [() => sending > 0, () => processesOf(dataDirectory, "ffmpeg").length > 0, () => true][kill % 3]!;
+    await Promise.race([until(look, "a moment to kill it").catch(() => {}), working]);
+    await sleep(random.below(kill % 3 === 2 ? 1500 : 250));
+    const encoding = processesOf(dataDirectory, "ffmpeg").length > 0;
+    next = Promise.withResolvers<VideoServer>();
+    server = next.promise;
+    if (sending > 0) figures.during.upload++;
+    if (encoding) figures.during.encoding++;
+    if (sending === 0 && !encoding) figures.during.neither++;
+    await current.crash();
+    logs.push(current.log());
+    figures.kills++;
+    current = await start();
+  }
+  stopping.abort();
+  await working;
+
+  const { check, figures: checked } = createLadderCheck();
+  for (const { uid, sample } of acknowledged) {
+    const video = await settled(current, uid, settleMs);
+    assert.deepEqual([video.status.state, video.status.pctComplete, video.readyToStream], ["ready", "100.000000", true], `${uid}: ${video.status.errorReasonText}`);
+    await check(join(dataDirectory, "objects"), uid, sample);
+  }
+  figures.checked = checked;
+  // What nobody was told of is not there, or waits to be forgotten, or is whole as well.
+  const told = new Set(acknowledged.map(({ uid }) => uid));
+  for (const { uid, status } of await allVideos(current)) if (!told.has(uid)) assert.ok(["pendingupload", "queued", "inprogress", "ready"].includes(status.state), `${uid}, which was not acknowledged, is ${status.state}`);
+  logs.push(current.log());
+  const strange = logs.join("").split("\n").filter((line) => line.includes('"level":50') || line.includes('"level":60'));
+  assert.deepEqual(strange, [], "errors in the logs");
+  assert.deepEqual(await current.stop(), { code: 0, signal: null });
+  const leftOver = readdirSync(dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) => /(^|\/)((encode|mezzanine|captions)-\d|\.tmp\/)/.test(name));
+  assert.deepEqual(leftOver, [], "what killed servers were writing is removed");
+  return figures;
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { Agent, request } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** How many connections there are is up to the test. */
+const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
+
+export interface Got {
+  status: number;
+  body: Buffer;
+  ms: number;
+}
+
+export function get(url: string, signal?: AbortSignal): Promise<Got> {
+  const began = performance.now();
+  return new Promise((resolve, reject) => {
+    request(url, { agent, ...(signal && { signal }) }, (response) => {
+      buffer(response).then((body) => resolve({ status: response.statusCode!, body, ms: performance.now() - began }), reject);
+    }).on("error", reject).end();
+  });
+}
+
+async function list(url: string): Promise<string> {
+  const { status, body } = await get(url);
+  assert.equal(status, 200, `${url}: ${body.toString().slice(0, 300)}`);
+  return body.toString();
+}
+
+const addresses = (playlist: string, base: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line) => new URL(line, base).href);
+
+/** The segments of a video by rendition, as its HLS playlists name them; `id` is a uid or a token. Initialisation segments come first. */
+export async function segmentsOf(url: string, id: string): Promise<Map<string, string[]>> {
+  const main = `${url}/${id}/manifest/video.m3u8`;
+  const text = await list(main);
+  const media = [...addresses(text, main), ...[...text.matchAll(/#EXT-X-MEDIA:.*TYPE=AUDIO.*URI="([^"]+)"/g)].map(([, uri]) => new URL(uri!, main).href)];
+  const found = new Map<string, string[]>();
+  for (const address of new Set(media)) {
+    const playlist = await list(address);
+    const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlist)![1]!;
+    found.set(/manifest\/([^/]+)\.m3u8/.exec(address)![1]!, [new URL(init, address).href, ...addresses(playlist, address)]);
+  }
+  return found;
+}
+
+export interface Viewer {
+  /** Ends it. Rejects when anything that it asked for did not come. */
+  stop(): Promise<{ requests: number; slowestMs: number }>;
+}
+
+/** Somebody who watches a video again and again from its manifest to its last segment, in all renditions. */
+export function watchOn(url: string, id: string, pauseMs = 20): Viewer {
+  const stopping = new AbortController();
+  const figures = { requests: 0, slowestMs: 0 };
+  async function watch() {
+    while (!stopping.signal.aborted) {
+      for (const segments of (await segmentsOf(url, id)).values()) {
+        for (const segment of segments) {
+          if (stopping.signal.aborted) return;
+          const { status, body, ms } = await get(segment);
+          assert.equal(status, 200, `${segment}: ${status === 200 ? "" : body.toString().slice(0, 300)}`);
+          figures.requests++;
+          figures.slowestMs = Math.max(figures.slowestMs, Math.round(ms));
+          await sleep(pauseMs);
+        }
+      }
+    }
+  }
+  const watching = watch();
+  watching.catch(() => {});
+  return {
+    async stop() {
+      stopping.abort();
+      await watching;
+      return figures;
+    },
+  };
+}

@@ -1,0 +1,235 @@
+// Broadcasts through the whole server: in by RTMP, RTMPS, SRT and WHIP, seen by the players people have, and afterwards a video like any other.
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import type { Browser } from "playwright-core";
+import { clientFile, FAKE_CAMERA, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
+import { needsFfmpeg } from "../support/media.ts";
+import { createScope } from "./platform.ts";
+import { startVideoPlatform, type ShownVideo, type VideoPlatform } from "./video-platform.ts";
+
+interface ShownInput {
+  uid: string;
+  rtmp: { url: string; streamKey: string };
+  rtmps: { url: string; streamKey: string };
+  rtmpPlayback: { url: string; streamKey: string };
+  srtPlayback: { url: string; streamId: string; passphrase: string };
+  srt: { url: string; streamId: string; passphrase: string };
+  webRTC: { url: string };
+  webRTCPlayback: { url: string };
+  playback: { hls: string; dash: string };
+  status: string | null;
+}
+
+const PAGE = `<!doctype html><video muted autoplay playsinline></video><script src="/hls.js"></script><script>
+  const video = document.querySelector("video");
+  const problems = [];
+  const until = async (what, met) => {
+    for (const began = Date.now(); !met(); ) {
+      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  };
+  /** Plays three seconds of what is on now. */
+  async function live(url) {
+    const hls = new Hls({ enableWorker: false, lowLatencyMode: true });
+    hls.on(Hls.Events.ERROR, (_name, { fatal, type, details, error }) => fatal && problems.push(type + " " + details + " " + error?.message));
+    hls.loadSource(url);
+    hls.attachMedia(video);
+    await video.play();
+    await until("playing", () => video.currentTime > 0);
+    const from = video.currentTime;
+    await until("three seconds", () => video.currentTime > from + 3);
+    return { problems, parts: hls.latestLevelDetails?.partList?.length ?? 0, latency: hls.latency, levels: hls.levels.map(({ height }) => height), width: video.videoWidth };
+  }
+  async function exchange(url, peer) {
+    await peer.setLocalDescription(await peer.createOffer());
+    await until("addresses", () => peer.iceGatheringState === "complete");
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription.sdp });
+    if (response.status !== 201) throw new Error(response.status + " " + (await response.text()));
+    await peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
+    await until("a connection", () => peer.connectionState === "connected");
+    return new URL(response.headers.get("location"), url).href;
+  }
+  let session;
+  async function publish(url) {
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: true, video: { width: 640, height: 360 } });
+    const peer = new RTCPeerConnection();
+    for (const track of stream.getTracks()) {
+      const transceiver = peer.addTransceiver(track, { direction: "sendonly" });
+      if (track.kind === "video") transceiver.setCodecPreferences(RTCRtpSender.getCapabilities("video").codecs.filter(({ mimeType }) => mimeType === "video/H264"));
+    }
+    session = await exchange(url, peer);
+  }
+  const unpublish = async () => (await fetch(session, { method: "DELETE" })).status;
+  async function whep(url) {
+    const peer = new RTCPeerConnection();
+    for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
+    const stream = new MediaStream();
+    peer.addEventListener("track", ({ track }) => stream.addTrack(track));
+    await exchange(url, peer);
+    video.srcObject = stream;
+    await video.play();
+    await until("playing", () => video.currentTime > 2);
+    return { kinds: stream.getTracks().map(({ kind }) => kind).sort(), width: video.videoWidth };
+  }
+</script>`;
+
+const SOURCE = ["-re", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"];
+const ENCODED = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-pix_fmt", "yuv420p", "-b:v", "800k", "-g", "50", "-c:a", "aac", "-b:a", "64k"];
+const missing = !existsSync(clientFile("hls.js")) && process.env["REQUIRE_ALL"] !== "1" && "the clients of the tests are not installed";
+
+describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || withoutChromium() || missing }, () => {
+  const scope = createScope();
+  let platform: VideoPlatform;
+  let browser: Browser;
+  let site: string;
+  before(async () => {
+    [platform, browser, site] = await Promise.all([
+      startVideoPlatform(scope, { REELPOST_LIVE_RECONNECT_SECONDS: "2" }),
+      openBrowser(scope, FAKE_CAMERA),
+      openSite(scope, { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } }),
+    ]);
+  });
+  after(async () => {
+    await scope.close();
+    assert.deepEqual(platform.problems, []);
+  });
+
+  const input = (body: object = { recording: { mode: "automatic" } }): Promise<ShownInput> => platform.client.stream.liveInputs.create({ account_id: platform.account, meta: { name: "Show" }, ...body });
+  const shown = (uid: string): Promise<ShownInput> => platform.client.stream.liveInputs.get(uid, { account_id: platform.account });
+
+  /** By ffmpeg, until it is stopped. */
+  function push(...target: string[]) {
+    const child = spawn("ffmpeg", ["-hide_banner", "-loglevel", "warning", "-nostdin", ...SOURCE, ...ENCODED, ...target], { stdio: ["ignore", "ignore", "pipe"] });
+    let words = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
+    const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
+    scope.after(async () => void (child.kill("SIGKILL"), await ended));
+    return { ended, words: () => words, stop: async () => void (child.kill("SIGINT"), await ended) };
+  }
+
+  async function until<Value>(look: () => Promise<Value | undefined | false>, what: string): Promise<Value> {
+    for (const began = Date.now(); ; await sleep(50)) {
+      const found = await look().catch(() => undefined);
+      if (found !== undefined && found !== false) return found;
+      assert.ok(Date.now() - began < 60_000, `${what} did not come to pass: ${platform.server.log().slice(-3000)}`);
+    }
+  }
+  const onAir = (of: ShownInput) => until(async () => (await fetch(of.playback.hls)).ok, "a broadcast that can be played");
+  const recordings = (uid: string) => platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${uid}/videos`);
+  async function inPage<Result>(expression: string): Promise<Result> {
+    const { page, problems } = await openPage(browser, site);
+    try {
+      return (await page.evaluate(expression)) as Result;
+    } catch (err) {
+      throw new Error(`${String(err)}; ${problems.join("; ")}; ${platform.server.log().slice(-2000)}`, { cause: err });
+    } finally {
+      await page.context().close();
+    }
+  }
+  /** Somebody's own server, which is told of live inputs. */
+  async function hearNotifications() {
+    const told: string[] = [];
+    const server = createServer((request, response) => void buffer(request).then((body) => {
+      const { name, data } = JSON.parse(body.toString()) as { name: string; data: { input_id: string; event_type: string } };
+      told.push(`${name} ${data.input_id} ${data.event_type}`);
+      response.writeHead(200).end();
+    }));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    scope.after(async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => void server.close(resolve));
+    });
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, told };
+  }
+  const probe = async (url: string) => (await promisify(execFile)("ffprobe", ["-hide_banner", "-loglevel", "warning", "-count_packets", "-show_entries", "stream=codec_type,codec_name,nb_read_packets", "-of", "json", url], { timeout: 60_000 }));
+
+  it("RTMP: seen with low latency by hls.js while it runs, by WHEP and over RTMP too; a video a moment after its end", { timeout: 110_000 }, async () => {
+    const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
+    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+    await onAir(show);
+    assert.equal((await shown(show.uid)).status, "connected");
+    const [running] = await recordings(show.uid);
+    assert.deepEqual([running!.status.state, running!.meta["name"]?.startsWith("Show ")], ["live-inprogress", true]);
+    const lifecycle = (await (await fetch(`${platform.url}/${show.uid}/lifecycle`)).json()) as object;
+    assert.deepEqual(lifecycle, { isInput: true, videoUID: running!.uid, live: true });
+
+    const seen = await inPage<{ problems: string[]; parts: number; latency: number; levels: number[]; width: number }>(`live(${JSON.stringify(show.playback.hls)})`);
+    assert.deepEqual(seen.problems, []);
+    assert.ok(seen.parts > 0 && seen.levels.includes(360), JSON.stringify(seen));
+    const called = await inPage<{ kinds: string[]; width: number }>(`whep(${JSON.stringify(show.webRTCPlayback.url)})`);
+    assert.deepEqual(called, { kinds: ["audio", "video"], width: 640 });
+    const { srtPlayback: srt, rtmpPlayback: rtmp } = show;
+    for (const url of [`${rtmp.url}${rtmp.streamKey}`, `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`, show.playback.hls, show.playback.dash]) {
+      const { stderr } = await promisify(execFile)("ffmpeg", ["-hide_banner", "-loglevel", "error", "-nostdin", "-i", url, "-t", "1", "-c", "copy", "-f", "null", "-"], { timeout: 60_000 });
+      assert.equal(stderr, "", url);
+    }
+
+    await publisher.stop();
+    const over = await until(async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"), "a recording that is ready");
+    assert.equal(over.uid, running!.uid);
+    assert.ok(over.duration > 4, `${over.duration} s`);
+    const { stdout, stderr: said } = await probe(over.playback.hls);
+    assert.equal(said, "");
+    const streams = (JSON.parse(stdout) as { streams: { codec_type: string; nb_read_packets: string }[] }).streams;
+    const pictures = streams.filter(({ codec_type: type }) => type === "video").map(({ nb_read_packets: count }) => Number(count));
+    assert.ok(pictures.some((count) => Math.abs(count - over.duration * 25) < 15), `${pictures.join(" ")} pictures of ${over.duration} s`);
+  });
+
+  for (const [name, target] of [
+    ["RTMPS", ({ rtmps }: ShownInput) => ["-f", "flv", `${rtmps.url}${rtmps.streamKey}`]],
+    ["SRT", ({ srt }: ShownInput) => ["-f", "mpegts", `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`]],
+  ] as const) {
+    it(`${name}: seen by hls.js while it runs`, { timeout: 110_000 }, async () => {
+      const show = await input();
+      const publisher = push(...target(show));
+      await onAir(show);
+      const seen = await inPage<{ problems: string[]; width: number }>(`live(${JSON.stringify(show.playback.hls)})`);
+      assert.deepEqual(seen.problems, []);
+      await publisher.stop();
+      await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a recording that is ready");
+    });
+  }
+
+  it("WHIP: from one page to another by WHEP, and to everybody by HLS", { timeout: 110_000 }, async () => {
+    const show = await input();
+    const { page } = await openPage(browser, site);
+    await page.evaluate(`publish(${JSON.stringify(show.webRTC.url)})`);
+    const called = await inPage<{ kinds: string[] }>(`whep(${JSON.stringify(show.webRTCPlayback.url)})`);
+    assert.deepEqual(called.kinds, ["audio", "video"]);
+    await onAir(show);
+    const seen = await inPage<{ problems: string[] }>(`live(${JSON.stringify(show.playback.hls)})`);
+    assert.deepEqual(seen.problems, []);
+    assert.equal(await page.evaluate("unpublish()"), 200);
+    await page.context().close();
+    await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a recording that is ready");
+  });
+
+  it("a wrong key, a second publisher and a key that is rotated meanwhile", { timeout: 110_000 }, async () => {
+    const show = await input({ recording: { mode: "off" } });
+    const { url, told } = await hearNotifications();
+    await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ notificationUrl: url, topics: ["live"], liveInputs: [show.uid] }) });
+    const stranger = push("-f", "flv", `${show.rtmp.url}${"0".repeat(65)}`);
+    assert.notEqual(await stranger.ended, 0);
+    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+    await until(async () => (await shown(show.uid)).status === "connected", "a broadcast");
+    assert.equal((await fetch(show.playback.hls)).status, 404);
+    const second = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+    assert.notEqual(await second.ended, 0);
+    assert.equal((await shown(show.uid)).status, "connected");
+    await platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}/rotate_keys`, { method: "POST" });
+    await publisher.ended;
+    assert.notEqual((await shown(show.uid)).rtmp.streamKey, show.rtmp.streamKey);
+    await until(async () => told.length === 2, "notifications");
+    assert.deepEqual(told, [`Show ${show.uid} live_input.connected`, `Show ${show.uid} live_input.disconnected`]);
+  });
+});

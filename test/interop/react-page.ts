@@ -1,0 +1,35 @@
+import { build } from "esbuild";
+import { clientFile } from "../support/browser.ts";
+
+/**
+ * A page's script: the component `Stream` of @cloudflare/stream-react. `firstProps` are its props, `setProps` changes them, `heard` names its events in their order,
+ * and `streamRef.current` is its player.
+ */
+const APP = `
+import React from "react";
+import { createRoot } from "react-dom/client";
+import { Stream } from "@cloudflare/stream-react";
+
+window.heard = [];
+const events = Object.fromEntries(["CanPlay", "DurationChange", "Ended", "Error", "LoadedData", "LoadedMetaData", "LoadStart", "Pause", "Play", "Playing", "Progress", "RateChange", "Seeked", "Seeking", "TimeUpdate", "VolumeChange", "Waiting", "StreamAdStart", "StreamAdEnd", "StreamAdTimeout"].map((name) => ["on" + name, () => heard.push(name)]));
+
+function App() {
+  const [props, setProps] = React.useState(window.firstProps);
+  const ref = React.useRef();
+  window.setProps = (more) => setProps((before) => ({ ...before, ...more }));
+  window.streamRef = ref;
+  return React.createElement("div", { style: { width: 640 } }, React.createElement(Stream, { streamRef: ref, ...events, ...props }));
+}
+createRoot(document.getElementById("root")).render(React.createElement(React.StrictMode, null, React.createElement(App)));
+`;
+
+export async function bundleReactApp(): Promise<string> {
+  const { outputFiles } = await build({ stdin: { contents: APP, resolveDir: clientFile("."), loader: "js" }, bundle: true, write: false, format: "iife", define: { "process.env.NODE_ENV": '"development"' }, logLevel: "silent" });
+  return outputFiles[0]!.text;
+}
+
+/** A page of somebody else's at `/` with the component, to be given to `openSite`. `local` is where our one line is. */
+export const reactPages = (bundle: string, local: string, props: object) => ({
+  "/": { type: "text/html", body: `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script src="${local}"></script><script>window.firstProps = ${JSON.stringify(props)}</script><script src="/app.js"></script>` },
+  "/app.js": { type: "text/javascript; charset=utf-8", body: bundle },
+});

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { silentLog } from "../../src/kernel/index.ts";
+import { createPassthrough } from "../../src/stream/passthrough/passthrough.ts";
+import { emptyObjects, ntscModel, serveVideo } from "../../src/stream/playback/playback.testing.ts";
+import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
+import { clip, needsFfmpeg, type ClipRecipe } from "../support/media.ts";
+
+/** Pictures far out of their order, and sound that needs priming: what a camera's file is like. */
+const RECIPE: ClipRecipe = {
+  seconds: 10.01, fps: "30000/1001", video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-x264-params", "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0"],
+  audio: ["-c:a", "aac", "-b:a", "64k", "-ac", "2", "-ar", "44100"],
+};
+
+const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script><script>
+  const video = document.querySelector("video");
+  const problems = [];
+  const until = async (what, met) => {
+    for (const began = Date.now(); !met(); ) {
+      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  async function play(url, { switches }) {
+    const hls = new Hls({ enableWorker: false, startLevel: -1 });
+    hls.on(Hls.Events.ERROR, (_name, data) => problems.push(data.type + " " + data.details));
+    const parsed = new Promise((resolve) => hls.once(Hls.Events.MANIFEST_PARSED, resolve));
+    hls.loadSource(url);
+    hls.attachMedia(video);
+    await parsed;
+    const source = hls.levels.findIndex(({ url }) => url[0].includes("source.m3u8"));
+    hls.currentLevel = source;
+    await until("data", () => video.readyState >= 3);
+    const starts = { first: video.buffered.start(0), ranges: video.buffered.length };
+    await video.play();
+    await until("playing", () => video.currentTime > 0.3);
+    if (switches) {
+      hls.nextLevel = source === 0 ? 1 : 0;
+      await until("another rung", () => video.currentTime > 5);
+      hls.nextLevel = source;
+    }
+    video.playbackRate = 2;
+    await until("the end", () => video.ended);
+    const { totalVideoFrames, corruptedVideoFrames } = video.getVideoPlaybackQuality();
+    return { problems, ...starts, at: video.currentTime, frames: totalVideoFrames, corrupted: corruptedVideoFrames, source, heard: video.webkitAudioDecodedByteCount > 0 };
+  }
+</script>`;
+
+interface Played {
+  problems: string[];
+  first: number;
+  ranges: number;
+  at: number;
+  frames: number;
+  corrupted: number;
+  source: number;
+  heard: boolean;
+}
+
+for (const [what, switches] of [["from its first to its last picture", false], ["and from it to an encoded rendition and back", true]] as const) {
+  test(`hls.js plays a source as it is ${what}`, { skip: needsFfmpeg.skip || withoutChromium() }, async (t) => {
+    const ends: (() => Promise<void>)[] = [];
+    t.after(async () => {
+      for (const end of ends.toReversed()) await end();
+    });
+    const scope = { after: (end: () => Promise<void>) => void ends.push(end) };
+    const objects = await emptyObjects(scope);
+    await objects.put("stream/x/source", await readFile(await clip(RECIPE)));
+    const plain = ntscModel();
+    const model = { ...plain, video: { ...plain.video!, passthrough: true }, audio: { ...plain.audio!, passthrough: true } };
+    const { origin } = await serveVideo(scope, { tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) }, video: { sourceKey: "stream/x/source" }, model });
+    const browser = await openBrowser(scope);
+    const site = await openSite(scope, { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } });
+    const { page, problems } = await openPage(browser, site);
+    const played = (await page.evaluate(`play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.m3u8`)}, ${JSON.stringify({ switches })})`)) as Played;
+    assert.deepEqual([played.problems, problems, played.corrupted], [[], [], 0]);
+    assert.ok(played.source >= 0, "there is a source among the levels");
+    assert.ok(played.first < 0.05 && played.ranges === 1, `buffered from ${played.first} on, in ${played.ranges} parts`);
+    assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
+    assert.equal(played.heard, true);
+    if (!switches) assert.ok(played.frames >= 298 && played.frames <= 300, `${played.frames} pictures`);
+  });
+}

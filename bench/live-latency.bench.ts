@@ -1,0 +1,77 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser, openSite } from "../test/support/browser.ts";
+import type { Bench } from "./harness/bench.ts";
+import { HLS_PAGE, WEBRTC_PAGE } from "./live-latency/pages.ts";
+import { publishClock } from "./live-latency/publisher.ts";
+import { ffmpegVersion } from "./vod-ladder/source-clip.ts";
+import { startVideoServer } from "./vod/server.ts";
+
+/** A player takes some seconds to find its place behind the edge. */
+const SETTLE_MS = 6_000;
+const WATCH_MS = 10_000;
+
+interface LiveInput {
+  uid: string;
+  rtmp: { url: string; streamKey: string };
+  webRTC: { url: string };
+  webRTCPlayback: { url: string };
+  playback: { hls: string };
+}
+
+/**
+ * How old a picture is when a viewer sees it, in seconds: the time of day is burned into the pictures, and read from the screen of Chromium. Low-latency
+ * HLS of what ffmpeg publishes over RTMP, by hls.js; and WebRTC from one page to another, by WHIP and WHEP. Encoders and decoders are in it.
+ */
+const bench: Bench = {
+  name: "live-latency",
+  async setup(kit) {
+    const server = await startVideoServer(kit, "server");
+    const browser = await openBrowser({ after: kit.onStop });
+    const hls = join(dirname(createRequire(import.meta.url).resolve("hls.js")), "hls.js");
+    const site = await openSite({ after: kit.onStop }, {
+      "/hls": { type: "text/html", body: HLS_PAGE }, "/webrtc": { type: "text/html", body: WEBRTC_PAGE }, "/hls.js": { type: "text/javascript", file: hls },
+    });
+    const open = async (path: string): Promise<Page> => {
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(`${site}${path}`);
+      return page;
+    };
+    const [broadcast, call] = await Promise.all([server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" }, preferLowLatency: true }), server.call<LiveInput>("POST", "/live_inputs", {})]);
+    const publisher = publishClock(`${broadcast.rtmp.url}${broadcast.rtmp.streamKey}`);
+    kit.onStop(publisher.stop);
+    const caller = await open("/webrtc");
+    await caller.evaluate(`publish(${JSON.stringify(call.webRTC.url)})`);
+    await until(async () => (await fetch(broadcast.playback.hls)).ok);
+
+    const all: Record<string, number[]> = {};
+    async function sample(name: string, path: string, url: string): Promise<number> {
+      const page = await open(path);
+      const ages = (await Promise.race([page.evaluate(`(async () => {
+        await play(${JSON.stringify(url)});
+        await new Promise((done) => setTimeout(done, ${SETTLE_MS}));
+        return watch(video, ${WATCH_MS});
+      })()`), publisher.ended])) as number[];
+      await page.context().close();
+      if (ages.length < WATCH_MS / 100) throw new Error(`${name}: only ${ages.length} pictures were seen`);
+      all[name] = ages;
+      return at(ages, 0.95);
+    }
+    return {
+      peers: { ffmpeg: await ffmpegVersion(), chromium: browser.version() },
+      arms: [
+        { name: "LL-HLS", unit: "s (p95)", sample: () => sample("LL-HLS", "/hls", broadcast.playback.hls) },
+        { name: "WHEP", unit: "s (p95)", sample: () => sample("WHEP", "/webrtc", call.webRTCPlayback.url) },
+      ],
+      figures: (of) => ({ llhls_p95_s: of("LL-HLS"), llhls_p50_s: at(all["LL-HLS"]!, 0.5), whep_p95_s: of("WHEP"), whep_p50_s: at(all["WHEP"]!, 0.5) }),
+    };
+  },
+};
+export default bench;
+
+const at = (ages: readonly number[], share: number): number => ages.toSorted((a, b) => a - b)[Math.min(ages.length - 1, Math.ceil(ages.length * share) - 1)]! / 1000;
+
+async function until(done: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 60_000; !(await done()); await new Promise((resolve) => setTimeout(resolve, 100))) if (Date.now() > deadline) throw new Error("the broadcast cannot be played after a minute");
+}

@@ -1,0 +1,57 @@
+/**
+ * The time of day as a picture: 8 by 5 fields, black or white, the first one the highest of 40 bits of milliseconds. It survives every encoder, and whoever
+ * sees it knows when it was made.
+ */
+export const COLUMNS = 8;
+export const ROWS = 5;
+const BITS = COLUMNS * ROWS;
+
+/** One grey picture: width * height octets. */
+export function paintClock(time: number, width: number, height: number): Buffer {
+  const picture = Buffer.alloc(width * height);
+  const [w, h] = [width / COLUMNS, height / ROWS];
+  for (let bit = 0; bit < BITS; bit++) {
+    if (Math.floor(time / 2 ** (BITS - 1 - bit)) % 2 === 0) continue;
+    const [x, y] = [(bit % COLUMNS) * w, Math.floor(bit / COLUMNS) * h];
+    for (let row = 0; row < h; row++) picture.fill(235, (y + row) * width + x, (y + row) * width + x + w);
+  }
+  return picture;
+}
+
+/** For pages: `paint(context, width, height)` draws the clock, `watch(video, ms)` resolves with how old each picture was when it was shown, in milliseconds. */
+export const CLOCK_SCRIPT = `
+  const BITS = ${BITS}, COLUMNS = ${COLUMNS}, ROWS = ${ROWS};
+  function paint(context, width, height) {
+    const time = Date.now(), w = width / COLUMNS, h = height / ROWS;
+    for (let bit = 0; bit < BITS; bit++) {
+      context.fillStyle = Math.floor(time / 2 ** (BITS - 1 - bit)) % 2 === 0 ? "#000" : "#fff";
+      context.fillRect((bit % COLUMNS) * w, Math.floor(bit / COLUMNS) * h, w, h);
+    }
+  }
+  function read(context, width, height) {
+    const { data } = context.getImageData(0, 0, width, height);
+    let time = 0;
+    for (let bit = 0; bit < BITS; bit++) {
+      const x = Math.floor(((bit % COLUMNS) + 0.5) * width / COLUMNS), y = Math.floor((Math.floor(bit / COLUMNS) + 0.5) * height / ROWS);
+      time = time * 2 + (data[(y * width + x) * 4] > 127 ? 1 : 0);
+    }
+    return time;
+  }
+  function watch(video, ms) {
+    const canvas = new OffscreenCanvas(320, 180);
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    const ages = [];
+    return new Promise((resolve) => {
+      const until = performance.now() + ms;
+      const look = () => {
+        context.drawImage(video, 0, 0, 320, 180);
+        const age = (Date.now() % 2 ** BITS) - read(context, 320, 180);
+        // Of the picture in between, when two are mixed by a seek or a resize, nothing can be read.
+        if (age >= 0 && age < 60_000) ages.push(age);
+        if (performance.now() < until) video.requestVideoFrameCallback(look);
+        else resolve(ages);
+      };
+      video.requestVideoFrameCallback(look);
+    });
+  }
+`;

@@ -1,0 +1,94 @@
+import { join } from "node:path";
+import type { FlvTag } from "../src/protocol/flv/index.ts";
+import type { Arm, Bench } from "./harness/bench.ts";
+import { startServerProcess } from "./harness/server-process.ts";
+import { type Player, type Publisher, startPlayer, startPublisher } from "./rtmp-relay/load.ts";
+import { startNginxRtmp } from "./rtmp-relay/nginx.ts";
+import { makeTags } from "./rtmp-relay/tags.ts";
+import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
+
+const STREAMS = 4;
+const SECONDS = 10;
+/** Servers may leave out pictures where a player is slow, and here none is. */
+const COMPLETE = 0.98;
+
+/** Four broadcasts of 6 Mbit/s, each with one player of RTMP, in processor time, beside nginx-rtmp in the same run. */
+const bench: Bench = {
+  name: "rtmp-relay",
+  async setup(kit) {
+    const tags = await makeTags(kit.dir, SECONDS);
+    const relay = await startServerProcess({ name: "the relay", args: [join(import.meta.dirname, "rtmp-relay", "relay.ts")], cwd: kit.dir, ready: (line) => (line.startsWith("rtmp:") ? line : undefined) });
+    kit.onStop(relay.stop);
+    const nginx = await startNginxRtmp(kit);
+    return {
+      peers: { "nginx-rtmp": nginx.version },
+      arms: [
+        arm("reelpost", { port: Number(new URL(relay.url).port), pid: relay.pid, keys: (n) => [`publish-${n}`, `play-${n}`], early: false }, tags),
+        arm("nginx-rtmp", { ...nginx, keys: (n) => [`stream-${n}`, `stream-${n}`], early: true }, tags),
+      ],
+      figures: (of) => ({ cpu_ratio: of("reelpost") / of("nginx-rtmp"), reelpost_cpu_ms: of("reelpost"), nginx_cpu_ms: of("nginx-rtmp") }),
+    };
+  },
+};
+export default bench;
+
+interface Relay {
+  port: number;
+  pid: number;
+  /** Of publishers and of players. */
+  keys(n: string): [string, string];
+  /** Players come before there is anything: those of nginx would begin with the second group of pictures. Ours let nobody in to nothing, and begin with the last key frame. */
+  early: boolean;
+}
+
+function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly FlvTag[]): Arm {
+  let round = 0;
+  return {
+    name,
+    unit: "ms of CPU",
+    async sample() {
+      round++;
+      const clients: (Publisher | Player)[] = [];
+      try {
+        const before = cpuSecondsOfTree(pid);
+        await Promise.all(Array.from({ length: STREAMS }, async (_, i) => {
+          const [publish, play] = keys(`${round}-${i}`);
+          const players = early ? [await startPlayer(port, play)] : [];
+          const publisher = await startPublisher(port, publish);
+          clients.push(publisher, ...players);
+          // Configurations and the first picture, which travel by another connection.
+          let sent = await publisher.send(tags.slice(0, 8));
+          const [player = await patiently(() => startPlayer(port, play))] = players;
+          clients.push(player);
+          sent += await publisher.send(tags.slice(8));
+          await arrived(player, sent);
+        }));
+        return (cpuSecondsOfTree(pid) - before) * 1000;
+      } finally {
+        for (const client of clients) client.close();
+      }
+    },
+  };
+}
+
+async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (err) {
+      if (tries === 20) throw err;
+      await new Promise((resolve) => void setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** What was sent has come, or nothing comes any more. */
+async function arrived(player: Player, sent: number): Promise<void> {
+  for (let last = -1; player.received().octets !== last; ) {
+    last = player.received().octets;
+    if (last >= sent) return;
+    await new Promise((resolve) => void setTimeout(resolve, 300));
+  }
+  const { octets, pictures } = player.received();
+  if (octets < sent * COMPLETE) throw new Error(`${sent} octets of pictures were sent, and ${octets} came, in ${pictures} messages`);
+}

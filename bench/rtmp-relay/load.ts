@@ -1,0 +1,89 @@
+import { connect, type Socket } from "node:net";
+import type { FlvTag } from "../../src/protocol/flv/index.ts";
+import { writePieces } from "../../src/stream/live/flv/write-pieces.ts";
+import { CHUNK_STREAM, createRtmpPeer, MESSAGE, readCommand, readStatus, type RtmpMessage, type RtmpPeer, writeAmf0, writeCommand } from "../../src/protocol/rtmp/index.ts";
+
+/** One client that is connected and has its stream. */
+interface Client {
+  socket: Socket;
+  peer: RtmpPeer;
+  stream: number;
+}
+
+export interface Publisher {
+  /** Sends the tags, each at its time, and gives the octets of pictures. */
+  send(tags: readonly FlvTag[]): Promise<number>;
+  close(): void;
+}
+
+export interface Player {
+  /** Octets of pictures that have come, and messages of them. */
+  received(): { octets: number; pictures: number };
+  close(): void;
+}
+
+const TIMEOUT_MS = 20_000;
+/** What OBS sends by. */
+const CHUNK_SIZE = 4096;
+/** Tags are sent as they come due, looked for so often. */
+const TICK_MS = 5;
+
+function open(port: number, wanted: string, act: (client: Client) => void, onMedia: (message: RtmpMessage) => void): Promise<Client> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const peer = createRtmpPeer({ role: "client", most: 16 * 1024 * 1024, write: (pieces) => writePieces(socket, pieces) });
+  const client = { socket, peer, stream: 0 };
+  const command = (...given: Parameters<typeof writeCommand>) => peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no ${wanted} within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
+    let asked = false;
+    socket.once("connect", peer.opening).once("error", reject);
+    socket.on("data", (bytes: Buffer) => {
+      for (const message of peer.push(bytes)) {
+        const heard = readCommand(message);
+        if (heard === undefined) onMedia(message);
+        else if (heard.name === "_result" && heard.transaction === 1) {
+          peer.setChunkSize(CHUNK_SIZE);
+          command("createStream", 2, null);
+        } else if (heard.name === "_result" && heard.transaction === 2) {
+          client.stream = heard.args[0] as number;
+          act(client);
+        } else if (heard.name === "onStatus" && readStatus(heard).code === wanted) {
+          clearTimeout(timer);
+          resolve(client);
+        } else if (heard.name === "onStatus" && readStatus(heard).level === "error") reject(new Error(readStatus(heard).code));
+      }
+      if (!peer.greeted || asked) return;
+      asked = true;
+      command("connect", 1, { app: "live", tcUrl: `rtmp://127.0.0.1:${port}/live`, flashVer: "bench" });
+    });
+  });
+}
+
+export async function startPublisher(port: number, key: string): Promise<Publisher> {
+  const { socket, peer, stream } = await open(port, "NetStream.Publish.Start", (client) => client.peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: client.stream, time: 0, data: writeCommand("publish", 3, null, key, "live") }), () => {});
+  peer.send(CHUNK_STREAM.audio, { type: MESSAGE.data, stream, time: 0, data: writeAmf0("@setDataFrame", "onMetaData", { videocodecid: 7, audiocodecid: 10 }) });
+  return {
+    async send(tags) {
+      const began = performance.now();
+      let octets = 0;
+      for (const { type, time, data } of tags) {
+        while (time > performance.now() - began) await new Promise((resolve) => void setTimeout(resolve, TICK_MS));
+        peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream, time, data });
+        if (type === MESSAGE.video) octets += data.length;
+      }
+      return octets;
+    },
+    close: () => socket.destroy(),
+  };
+}
+
+export async function startPlayer(port: number, key: string): Promise<Player> {
+  let octets = 0;
+  let pictures = 0;
+  const { socket } = await open(port, "NetStream.Play.Start", (client) => client.peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: client.stream, time: 0, data: writeCommand("play", 3, null, key) }), ({ type, data }) => {
+    if (type !== MESSAGE.video) return;
+    octets += data.length;
+    pictures++;
+  });
+  return { received: () => ({ octets, pictures }), close: () => socket.destroy() };
+}

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import { startServerProcess, type ServerProcess } from "./harness/server-process.ts";
+import { createDrain } from "./segment-serve/drain.ts";
+import { type Library, makeLibrary } from "./segment-serve/library.ts";
+import { startNginx } from "./segment-serve/nginx.ts";
+import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
+
+const SAMPLE_MS = 2000;
+const CONNECTIONS = 8;
+const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
+
+/**
+ * Segments of one video to eight viewers at once, in bytes for each second of processor time, beside nginx, which has the kernel send the same files.
+ * Ours is `reelpost serve`, which checks for each segment who may watch: once as it is, with memory for segments that several viewers ask for, and once
+ * without, as it is with a library that nobody watches together.
+ */
+const bench: Bench = {
+  name: "segment-serve",
+  async setup(kit) {
+    const asItIs = await startOurs(kit, "kept", {});
+    const fromFiles = await startOurs(kit, "files", { REELPOST_STREAM_SEGMENT_CACHE_MB: "0" });
+    const nginx = await startNginx(kit, asItIs.library.root);
+    return {
+      peers: { nginx: nginx.version },
+      arms: [
+        arm(kit, "reelpost", asItIs.server, asItIs.library, ({ address }) => address),
+        arm(kit, "reelpost, from files", fromFiles.server, fromFiles.library, ({ address }) => address),
+        arm(kit, "nginx", nginx, asItIs.library, ({ file }) => `/${file}`),
+      ],
+      figures: (of) => ({
+        ratio_vs_nginx: of("reelpost") / of("nginx"),
+        // For the reader: without the memory, and what the ratios are made of.
+        from_files_ratio: of("reelpost, from files") / of("nginx"),
+        mb_per_cpu_second: of("reelpost"),
+        from_files_mb_per_cpu_second: of("reelpost, from files"),
+        nginx_mb_per_cpu_second: of("nginx"),
+      }),
+    };
+  },
+};
+export default bench;
+
+async function startOurs(kit: Kit, name: string, env: Record<string, string>): Promise<{ server: ServerProcess; library: Library }> {
+  const cwd = join(kit.dir, name);
+  const library = await makeLibrary(cwd);
+  const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
+  const server = await startServerProcess({ name: "reelpost serve", args, cwd, env, ready: (line) => (JSON.parse(line) as { url?: string }).url });
+  kit.onStop(server.stop);
+  return { server, library };
+}
+
+function arm(kit: Kit, name: string, { url, pid }: { url: string; pid: number }, { segments }: Library, pathOf: (segment: Library["segments"][number]) => string): Arm {
+  const drain = createDrain(url);
+  kit.onStop(() => drain.close());
+  return {
+    name,
+    unit: "MB/CPU-s",
+    async sample() {
+      let octets = 0;
+      let next = 0;
+      const before = cpuSecondsOfTree(pid);
+      const began = performance.now();
+      const viewer = async () => {
+        while (performance.now() - began < SAMPLE_MS) {
+          const segment = segments[next++ % segments.length]!;
+          const got = await drain.get(pathOf(segment));
+          if (got !== segment.size) throw new Error(`${pathOf(segment)} has ${segment.size} octets, and ${got} came`);
+          octets += got;
+        }
+      };
+      await Promise.all(Array.from({ length: CONNECTIONS }, viewer));
+      return octets / 1e6 / (cpuSecondsOfTree(pid) - before);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createAccounts } from "../../src/accounts/index.ts";
+import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
+import { settingsSchema } from "../../src/kernel/settings.ts";
+import { migrations } from "../../src/server/index.ts";
+import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } from "../../src/store/index.ts";
+import { createVideos, type MediaModel } from "../../src/stream/index.ts";
+
+/** Octets of one segment of four seconds: audio of 128 kbit/s, and the rungs at what a capped rate comes to. */
+const SIZES = { audio: 64_000, "240p": 150_000, "360p": 320_000, "480p": 560_000, "720p": 1_120_000, "1080p": 2_000_000 };
+const SEGMENTS = 8;
+
+export interface Library {
+  /** Where the objects lie. */
+  root: string;
+  segments: { file: string; address: string; size: number }[];
+}
+
+/** A data directory with one video whose segments are all there: made by the domain itself, but for what is in them. */
+export async function makeLibrary(directory: string): Promise<Library> {
+  mkdirSync(directory, { recursive: true });
+  const root = join(directory, "objects");
+  const db = openSqlite({ path: join(directory, "reelpost.sqlite") });
+  await migrate(db, migrations);
+  const events = createLocalEvents({ log: silentLog });
+  const objects = await openFsObjects({ folder: root });
+  const parts = { db, objects, events, clock: systemClock, ids: randomIds, log: silentLog };
+  const accounts = createAccounts(parts);
+  const { account } = (await accounts.bootstrap())!;
+  // Nothing is left to do, so nothing is to be enqueued.
+  const jobs = { ...createJobs(parts), enqueue: () => Promise.resolve("done") };
+  const videos = createVideos({ ...parts, jobs, settings: settingsSchema.parse({}).stream });
+  const { uid } = await videos.create(account.id, {});
+  await videos.uploaded(uid, { key: `stream/${uid}/source`, size: 1 });
+  await videos.modelled(uid, model);
+  await videos.finished(uid);
+
+  const segments: Library["segments"] = [];
+  for (const [rendition, size] of Object.entries(SIZES)) {
+    for (let n = 0; n < SEGMENTS; n++) {
+      const file = `stream/${uid}/${rendition}/${n}.m4s`;
+      await objects.put(file, randomBytes(size), { durable: false });
+      segments.push({ file, address: `/${uid}/segments/${rendition}/${n}.m4s`, size });
+    }
+  }
+  await videos.close();
+  await accounts.close();
+  await events.close();
+  await db.close();
+  return { root, segments };
+}
+
+const model: MediaModel = {
+  version: 1,
+  duration: 4 * SEGMENTS,
+  source: { key: "stream/source", format: "mov", start: 0, size: 1 },
+  video: { stream: 0, codec: "h264", pixelFormat: "yuv420p", width: 1920, height: 1080, rotation: 0, interlaced: false, bitrate: 8_000_000, keyframeInterval: 2, passthrough: false },
+  audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: false },
+  segments: { fps: { num: 30, den: 1 }, framesPerSegment: 120, frames: 120 * SEGMENTS, count: SEGMENTS },
+  ladder: Object.keys(SIZES).filter((name) => name !== "audio").map((name) => {
+    const height = Number.parseInt(name, 10);
+    return { name, codec: "h264", width: 2 * Math.round((height * 8) / 9), height, bitrate: 1_000_000 };
+  }),
+};

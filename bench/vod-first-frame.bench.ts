@@ -1,0 +1,58 @@
+import { join } from "node:path";
+import type { Arm, Bench } from "./harness/bench.ts";
+import { ffmpeg, ffmpegVersion, makeSourceClip } from "./vod-ladder/source-clip.ts";
+import { startPlaying } from "./vod/player.ts";
+import { startVideoServer, type VideoServer } from "./vod/server.ts";
+
+const BASE_SECONDS = 10;
+
+/**
+ * Seconds from the last byte of an upload to the first segment that can be played, picture and sound, through the whole server: TUS, probing,
+ * manifests, the encoder. Beside it one ffmpeg that makes the 360p of all of the file first, as servers do that encode whole renditions.
+ */
+const bench: Bench = {
+  name: "vod-first-frame",
+  async setup(kit) {
+    kit.say("making clips of 1080p");
+    const base = await makeSourceClip(kit.dir, BASE_SECONDS);
+    const looped = async (seconds: number) => {
+      const path = join(kit.dir, `clip-${seconds}.mp4`);
+      await ffmpeg(["-stream_loop", String(seconds / BASE_SECONDS - 1), "-i", base, "-c", "copy", "-movflags", "+faststart", path]);
+      return path;
+    };
+    const clips = { s10: base, s60: await looped(60), s600: await looped(600) };
+    const encoding = await startVideoServer(kit, "encoding", { REELPOST_STREAM_PASSTHROUGH: "false" });
+    const passing = await startVideoServer(kit, "passing");
+    return {
+      peers: { ffmpeg: await ffmpegVersion() },
+      arms: [
+        ...Object.entries(clips).map(([name, clip]) => firstFrame(name, encoding, clip, "360p")),
+        firstFrame("passthrough_s60", passing, clips.s60, "source"),
+        {
+          name: "whole file, 60 s", unit: "s",
+          async sample() {
+            const started = performance.now();
+            await ffmpeg(["-i", clips.s60, "-vf", "scale=-2:360", "-c:v", "libx264", "-preset", "veryfast", "-crf", "23", "-maxrate", "800k", "-bufsize", "1600k", "-g", "120", "-c:a", "aac", "-b:a", "128k", "-movflags", "+faststart", join(kit.dir, "whole.mp4")]);
+            return (performance.now() - started) / 1000;
+          },
+        },
+      ],
+      figures: (of) => ({
+        s10: of("s10"), s60: of("s60"), s600: of("s600"), passthrough_s60: of("passthrough_s60"),
+        ratio_vs_whole_file_60: of("s60") / of("whole file, 60 s"), whole_file_60_s: of("whole file, 60 s"),
+      }),
+    };
+  },
+};
+export default bench;
+
+const firstFrame = (name: string, server: VideoServer, clip: string, variant: string): Arm => ({
+  name, unit: "s",
+  async sample() {
+    const { uid, sent } = await server.upload(clip);
+    const start = await startPlaying(server.url, uid);
+    if (start.variant !== variant) throw new Error(`players begin with ${start.variant}, not with ${variant}`);
+    await server.remove(uid);
+    return (start.at - sent) / 1000;
+  },
+});

@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Bench } from "./harness/bench.ts";
+import { ffmpeg, ffmpegVersion, makeSourceClip } from "./vod-ladder/source-clip.ts";
+import { openStudio } from "./vod-ladder/studio.ts";
+
+const SECONDS = 32;
+const RUNGS = [[1920, 1080, 5000], [1280, 720, 2800], [854, 480, 1400], [640, 360, 800], [426, 240, 400]] as const;
+
+/**
+ * Processor time from an upload to its whole ladder (probe, first segments, chunks, sound, everything that is kept on the disk), beside one bare ffmpeg
+ * that makes the same renditions in one go, decoding once and scaling from rung to rung: the least that this work can take with this encoder.
+ */
+const bench: Bench = {
+  name: "vod-ladder",
+  async setup(kit) {
+    kit.say(`making ${SECONDS} s of 1080p`);
+    const source = await makeSourceClip(kit.dir, SECONDS);
+    // Bubblewrap ends before what it has shut in: the system then counts the processor time of that as nobody's. It takes a hundredth of a second itself.
+    const studio = await openStudio(kit, { sandbox: "prlimit" });
+    let wall = 0;
+    return {
+      peers: { ffmpeg: await ffmpegVersion() },
+      arms: [
+        {
+          name: "reelpost", unit: "CPU-s",
+          async sample() {
+            const before = cpuSecondsOfAll();
+            const started = performance.now();
+            const uid = await studio.upload(source);
+            const { model } = await studio.until(uid, ({ state }) => state === "ready");
+            wall = (performance.now() - started) / 1000;
+            const used = cpuSecondsOfAll() - before;
+            const rungs = model!.ladder.map(({ width, height }) => `${width}x${height}`).toReversed().join(" ");
+            const asked = RUNGS.map(([width, height]) => `${width}x${height}`).join(" ");
+            if (rungs !== asked || model!.segments.frames !== SECONDS * 30) throw new Error(`${model!.segments.frames} frames of ${rungs} were made, not ${SECONDS * 30} of ${asked}`);
+            await studio.remove(uid);
+            return used;
+          },
+        },
+        {
+          name: "ffmpeg", unit: "CPU-s",
+          async sample() {
+            const before = cpuSecondsOfAll();
+            await ffmpeg(cascade(source, kit.dir));
+            return cpuSecondsOfAll() - before;
+          },
+        },
+      ],
+      figures: (of) => ({ cpu_ratio: of("reelpost") / of("ffmpeg"), reelpost_cpu_s: of("reelpost"), ffmpeg_cpu_s: of("ffmpeg"), reelpost_wall_s: wall }),
+    };
+  },
+};
+export default bench;
+
+function cascade(source: string, folder: string): string[] {
+  const steps = RUNGS.map(([width, height], i) => `[${i === 0 ? "0:v" : `n${i}`}]scale=${width}:${height}:flags=bicubic,format=yuv420p${i === RUNGS.length - 1 ? `[r${i}]` : `,split[r${i}][n${i + 1}]`}`);
+  const outputs = RUNGS.flatMap(([, height, kilobits], i) => [
+    "-map", `[r${i}]`, "-c:v", "libx264", "-preset", "veryfast", "-crf", "23", "-maxrate", `${kilobits}k`, "-bufsize", `${2 * kilobits}k`, "-profile:v", "high",
+    "-g", "120", "-keyint_min", "120", "-sc_threshold", "0", join(folder, `raw-${height}.mp4`),
+  ]);
+  return ["-i", source, "-filter_complex", steps.join(";"), ...outputs, "-map", "0:a", "-c:a", "aac", "-b:a", "128k", "-ac", "2", join(folder, "raw-audio.m4a")];
+}
+
+/** Of this process and of all its children that have ended (proc_pid_stat(5)): in hundredths, `getconf CLK_TCK`. */
+function cpuSecondsOfAll(): number {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
+}

@@ -1,0 +1,66 @@
+import { createReadStream, statSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
+import { settingsSchema, type SettingsInput } from "../../src/kernel/settings.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../src/store/index.ts";
+import { createMediaTools, createProbe, createProcessing, createSegments, createVideos, videosMigrations, type SegmentsRoom, type Video } from "../../src/stream/index.ts";
+
+/** Everything between an upload and its ladder, as a server has it, in this process. */
+export interface Studio {
+  segments: SegmentsRoom;
+  /** Its last byte has arrived: resolves when it is kept and queued. */
+  upload(path: string): Promise<string>;
+  /** Resolves as soon as the video is as wanted. Rejects when it fails. */
+  until(uid: string, wanted: (video: Video) => boolean): Promise<Video>;
+  remove(uid: string): Promise<void>;
+}
+
+export async function openStudio(kit: { dir: string; onStop(stop: () => Promise<void> | void): void }, stream: SettingsInput["stream"] = {}): Promise<Studio> {
+  const folder = join(kit.dir, "studio");
+  await mkdir(folder, { recursive: true });
+  const settings = settingsSchema.parse({ stream }).stream;
+  const db = openSqlite({ path: join(folder, "reelpost.sqlite") });
+  kit.onStop(() => db.close());
+  await migrate(db, [...jobsMigrations, ...videosMigrations]);
+  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const basics = { db, objects, clock: systemClock, ids: randomIds, log: silentLog };
+  const events = createLocalEvents(basics);
+  const jobs = createJobs({ ...basics, events });
+  const videos = createVideos({ ...basics, jobs, events, settings });
+  kit.onStop(() => videos.close());
+  const tools = createMediaTools({ settings, log: silentLog });
+  kit.onStop(() => tools.close());
+  const probe = createProbe({ tools, objects, settings, folder });
+  const segments = createSegments({ ...basics, tools, scratch: join(folder, "scratch"), isThere: async (uid) => (await videos.find(uid)) !== undefined });
+  kit.onStop(() => segments.close());
+  const processing = createProcessing({ ...basics, videos, probe, segments, jobs });
+  kit.onStop(() => processing.close());
+  await tools.ready();
+  processing.start();
+  const account = "a".repeat(32);
+  return {
+    segments,
+    async upload(path) {
+      const { uid } = await videos.create(account, {});
+      const key = `stream/${uid}/source`;
+      await objects.put(key, createReadStream(path));
+      await videos.uploaded(uid, { key, size: statSync(path).size });
+      return uid;
+    },
+    until: (uid, wanted) => new Promise((resolve, reject) => {
+      const stop = events.subscribe("stream.video", () => void look());
+      const look = async () => {
+        const video = await videos.find(uid);
+        if (video?.state === "error") reject(new Error(`the video failed: ${video.errorReason?.code}`));
+        if (video !== undefined && wanted(video)) resolve(video);
+        if (video === undefined || video.state === "error" || wanted(video)) stop();
+      };
+      look().catch(reject);
+    }),
+    async remove(uid) {
+      await videos.delete(account, uid);
+      await rm(join(folder, "objects", "stream", uid), { recursive: true, force: true });
+    },
+  };
+}

@@ -62,7 +62,7 @@ export { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./outbound/smtp/timeouts.ts
 export type { DaneFinding, DaneFor, LocalHop, MailResolver, PolicyFor, SmartHost, TlsLevel, TlsPolicy } from "./outbound/types.ts";
 export { createReturns, type ReturnsLimits, type ReturnsOptions } from "./returns/returns.ts";
 export { createActivity, type Activity, type ActivityLimits, type ActivityOptions } from "./activity/activity.ts";
-export type { Count, CountColumn, CountFilter, CountOperator, CountQuery, RowsQuery } from "./activity/counts.ts";
+export type { Count, CountColumn, CountFilter, CountOperator, CountQuery, RowsQuery } from "./activity/counts-table.ts";
 export { activityMigrations } from "./activity/entries-table.ts";
 export { activityErrors } from "./activity/errors.ts";
 export type { OwnerOf } from "./activity/owners.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import type { VideosExecutor } from "./videos-table.ts";
+import { deletedAt, deletedBefore, forgetDeletion, type VideosExecutor } from "./videos-table.ts";
 
 export const DELETE_JOB = "stream.delete";
 
@@ -39,14 +39,14 @@ export function createDeletions({ db, tables, objects, jobs, clock, log }: { db:
   }
 
   async function run(uid: string): Promise<void> {
-    const row = await tables.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst();
-    if (row === undefined) return;
+    const at = await deletedAt(tables, uid);
+    if (at === undefined) return;
     for (const clean of cleaners) await clean(uid);
     await removeObjects(uid);
-    const last = row.deleted_at + LATE_MS;
+    const last = at + LATE_MS;
     // Once more, when nobody can be writing any longer.
     if (clock.now() < last) return enqueue(uid, new Date(last));
-    await db.write(tables.deleteFrom("stream_deletions").where("uid", "=", uid));
+    await forgetDeletion(db, uid);
   }
 
   return {
@@ -54,8 +54,7 @@ export function createDeletions({ db, tables, objects, jobs, clock, log }: { db:
     whenDeleted: (clean) => void cleaners.push(clean),
     async recover() {
       // Most have their job: only what should be over by now may have lost it.
-      const overdue = tables.selectFrom("stream_deletions").selectAll().where("deleted_at", "<", clock.now() - LATE_MS - SPARE_MS).orderBy("deleted_at").orderBy("uid").limit(BATCH);
-      for (const { uid } of await overdue.execute()) await enqueue(uid);
+      for (const uid of await deletedBefore(tables, clock.now() - LATE_MS - SPARE_MS, BATCH)) await enqueue(uid);
     },
     start() {
       worker ??= jobs.work(DELETE_JOB, { concurrency: 2, leaseMs: LEASE_MS }, async ({ payload }) => {

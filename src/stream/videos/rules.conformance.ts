@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import type { VideoChange, VideoDraft } from "./port.ts";
+import type { Video } from "./video.ts";
 import { openVideos, refusal, TEST_STREAM_SETTINGS, testModel, videosTestMigrations } from "./videos.testing.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
@@ -69,9 +70,22 @@ export function rulesConformance(engine: TestEngine): void {
     await videos.modelled(first.uid, testModel(30));
     await videos.create(A, { maxDurationSeconds: 270 });
     assert.match(await refusal(videos.create(A, { maxDurationSeconds: 1 })), /^quotaExceeded/);
-    // What is over the quota nevertheless, because its length was not known, is not lost.
     await videos.uploaded(second.uid, { key: "k", size: 1 });
     assert.equal((await videos.modelled(second.uid, testModel(290)))?.state, "inprogress");
+  });
+
+  test("of many whose length nobody knew before, one goes beyond the quota", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
+    const [small, large, late] = [await videos.create(A, {}), await videos.create(A, {}), await videos.create(A, {})];
+    const modelled = async ({ uid }: Video, seconds: number) => {
+      await videos.uploaded(uid, { key: "k", size: 1 });
+      return (await videos.modelled(uid, testModel(seconds)))?.state;
+    };
+    assert.deepEqual([await modelled(small, 60), await modelled(large, 3600), await modelled(late, 1)], ["inprogress", "inprogress", undefined]);
+    const { state, errorReason } = await videos.get(A, late.uid);
+    assert.deepEqual([state, errorReason], ["error", { code: "ERR_DURATION_EXCEED_CONSTRAINT", text: "Storage capacity exceeded: 61 of the allocated 10 minutes are used or reserved, 0 more were asked for" }]);
+    assert.equal((await videos.storageUsage(A)).usedSeconds, 3660);
   });
 
   test("many creations at once do not take more minutes than there are", async (t) => {

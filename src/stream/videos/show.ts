@@ -63,7 +63,8 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
     requireSignedURLs: video.requireSignedURLs,
     uploaded: isoOrNull(video.uploaded),
     uploadExpiry: isoOrNull(video.uploadExpiry),
-    maxSizeBytes: video.maxSizeBytes,
+    // Of what is being fetched clients know 0 as "no limit", of all else null.
+    maxSizeBytes: video.maxSizeBytes ?? (state === "downloading" ? 0 : null),
     maxDurationSeconds: video.maxDurationSeconds,
     duration: video.duration,
     input: video.input,

@@ -166,6 +166,21 @@ export async function moveToDeletions(tx: VideosExecutor, { uid, account }: Pick
   await tx.insertInto("stream_deletions").values({ uid, account_id: account, deleted_at: now }).onConflict((conflict) => conflict.column("uid").doNothing()).execute();
 }
 
+/** When it was deleted; undefined where nothing is left of it. */
+export async function deletedAt(db: VideosExecutor, uid: string): Promise<number | undefined> {
+  return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())?.deleted_at;
+}
+
+/** Deleted before, the oldest first, and something may be left of them. */
+export async function deletedBefore(db: VideosExecutor, time: number, most: number): Promise<string[]> {
+  const rows = await db.selectFrom("stream_deletions").select("uid").where("deleted_at", "<", time).orderBy("deleted_at").orderBy("uid").limit(most).execute();
+  return rows.map(({ uid }) => uid);
+}
+
+export async function forgetDeletion(db: Db, uid: string): Promise<void> {
+  await db.write(db.tables<VideoTables>().deleteFrom("stream_deletions").where("uid", "=", uid));
+}
+
 /** Which job processes it; a row without one, or with one that is over, is taken up again. */
 export async function noteJob(db: Db, uid: string, job: string, now: number): Promise<void> {
   await db.write(db.tables<VideoTables>().updateTable("stream_videos").set({ job_id: job, touched_at: now }).where("uid", "=", uid));

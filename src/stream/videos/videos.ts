@@ -1,4 +1,4 @@
-import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import { type Clock, type Ids, type Log, UserError } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
@@ -11,6 +11,7 @@ import { createProgressNotes } from "./progress.ts";
 import { checked } from "./rules.ts";
 import { IN_PROCESSING, withEverything, withFailure, withFile, withModel, withPlayer, withProgress, withRecording, withUpload } from "./states.ts";
 import { createSweep } from "./sweep.ts";
+import { createSweepTable } from "./sweep-table.ts";
 import { charge, readUsage } from "./usage-table.ts";
 import type { Video } from "./video.ts";
 import { countUnfinished, insertVideo, moveToDeletions, noteJob, noteTold, updateVideo, videoByUid, type VideosExecutor, type VideoTables } from "./videos-table.ts";
@@ -56,13 +57,13 @@ export function createVideos(parts: VideosParts): VideosRoom {
   const rules = { maxDurationSeconds: settings.max_duration_seconds, minDeletionDays: settings.min_deletion_days };
   const deletions = createDeletions({ ...parts, tables });
   const progress = createProgressNotes({ clock, log, write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined) });
-  const sweeping = createSweep({ ...parts, tables, deletions, enqueue, tell, fail, remove });
+  const sweeping = createSweep({ ...parts, table: createSweepTable(tables), deletions, enqueue, tell, fail, remove });
 
   /** Changes one video; undefined where there is none, or `alter` says that it stays. */
-  async function step(uid: string, alter: (video: Video) => Video | undefined): Promise<Video | undefined> {
+  async function step(uid: string, alter: (video: Video, tx: VideosExecutor) => Video | undefined | Promise<Video | undefined>): Promise<Video | undefined> {
     const after = await db.transaction<VideoTables, Video | undefined>(async (tx) => {
       const before = await videoByUid(tx)(uid);
-      const next = before && alter(before);
+      const next = before && (await alter(before, tx));
       if (before === undefined || next === undefined || next === before) return next;
       const settles = next.state !== before.state && (next.state === "ready" || next.state === "error");
       await updateVideo(tx, next, { touched_at: clock.now(), ...(settles && { told: 0 as const }) });
@@ -81,6 +82,18 @@ export function createVideos(parts: VideosParts): VideosRoom {
     const asked = askedSeconds / 60;
     if (used + asked <= limit && (asked > 0 || used < limit)) return;
     throw streamErrors.quotaExceeded({ used: rounded(used), limit, asked: rounded(asked) });
+  }
+
+  /** What came without a limit of its length has set nothing aside: one such video may fill the account beyond its minutes, and the next finds it full. */
+  async function withRoom(tx: VideosExecutor, before: Video, next: Video | undefined): Promise<Video | undefined> {
+    if (next?.state !== "inprogress" || before.state !== "queued" || before.maxDurationSeconds !== null) return next;
+    try {
+      await checkRoom(tx, before.account, 0);
+      return next;
+    } catch (err) {
+      if (err instanceof UserError && err.kind === "quotaExceeded") return withFailure(next, "ERR_DURATION_EXCEED_CONSTRAINT", err.message, clock.now());
+      throw err;
+    }
   }
 
   /** The row has said that it is to be processed before there is a job for it: what a crash leaves between the two, `recover` finds. */
@@ -207,7 +220,7 @@ export function createVideos(parts: VideosParts): VideosRoom {
       return video;
     },
     async modelled(uid, model) {
-      const video = await step(uid, (before) => withModel(before, model, clock.now()));
+      const video = await step(uid, (before, tx) => withRoom(tx, before, withModel(before, model, clock.now())));
       if (video?.state !== "error") return video;
       await settle(video);
       return undefined;

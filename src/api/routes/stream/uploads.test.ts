@@ -119,7 +119,7 @@ test("a copy is answered with the video, its size known; input or the older url,
   const from = `http://127.0.0.1:${(origin.address() as AddressInfo).port}/dog.mp4`;
   for (const [body, name] of [[{ input: from, meta: { name: "A" } }, "A"], [{ url: from, name: "B" }, "B"]] as const) {
     const { status, body: { result } } = await call("POST", `${STREAM}/copy`, { body });
-    assert.deepEqual([status, result.status.state, result.readyToStream, result.duration, result.input, result.meta, result.size], [200, "downloading", false, -1, { width: -1, height: -1 }, { name, "downloaded-from": from }, VIDEO.length]);
+    assert.deepEqual([status, result.status.state, result.readyToStream, result.duration, result.input, result.meta, result.size, result.maxSizeBytes], [200, "downloading", false, -1, { width: -1, height: -1 }, { name, "downloaded-from": from }, VIDEO.length, 0]);
   }
   for (const [body, code] of [[{}, 10005], [{ input: "video.mp4" }, 10010], [{ input: "http://127.0.0.1:1/" }, 10010], [{ input: from, watermark: { uid: 5 } }, 10005]] as const) {
     const refused = await call("POST", `${STREAM}/copy`, { body });

@@ -1,0 +1,55 @@
+import { sql, type SqlBool } from "kysely";
+import type { Video } from "./video.ts";
+import { fromRow, type VideoRow, type VideosExecutor } from "./videos-table.ts";
+
+/** What nobody asks about: rows that may need somebody, in batches, each behind the last row of the one before. */
+
+// Written into the SQL: SQLite matches a partial index only with a condition it can read, not with a parameter.
+const UNFINISHED = sql<SqlBool>`state in ('downloading', 'queued', 'inprogress')`;
+const PENDING = sql<SqlBool>`state = 'pendingupload'`;
+const UNTOLD = sql<SqlBool>`told = 0`;
+
+const BATCH = 200;
+/** Of one round: the rest is for the next. */
+const ROUNDS = 50;
+
+export type Unfinished = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
+export type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
+
+export type SweepTable = ReturnType<typeof createSweepTable>;
+
+export function createSweepTable(tables: VideosExecutor) {
+  const unfinished = tables.selectFrom("stream_videos").select(["uid", "state", "source_key", "job_id", "touched_at", "created_at"]).where(UNFINISHED);
+  const expired = tables.selectFrom("stream_videos").select(["uid", "upload_expiry"]).where(PENDING);
+
+  return {
+    /** Nothing was written of them since. */
+    unfinished: (before: number): AsyncGenerator<Unfinished> =>
+      inBatches((after) => {
+        const query = unfinished.where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH);
+        return (after === undefined ? query : query.where((eb) => eb(eb.refTuple("touched_at", "uid"), ">", eb.tuple(after.touched_at, after.uid)))).execute();
+      }),
+    /** Settled, and somebody is still to hear of it. Each is to be told or touched before the next one is asked for: it is in the next batch otherwise. */
+    async *untold(before: number): AsyncGenerator<Video> {
+      for await (const row of inBatches(() => tables.selectFrom("stream_videos").selectAll().where(UNTOLD).where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH).execute())) yield fromRow(row);
+    },
+    /** To be deleted by now. Each is to be gone before the next one is asked for. */
+    due: (now: number): AsyncGenerator<{ uid: string }> => inBatches(() => tables.selectFrom("stream_videos").select("uid").where("scheduled_deletion", "<=", now).orderBy("scheduled_deletion").orderBy("uid").limit(BATCH).execute()),
+    /** Announced, and not begun in time. */
+    expired: (now: number): AsyncGenerator<Expired> =>
+      inBatches((after) => {
+        const query = expired.where("upload_expiry", "<=", now).orderBy("upload_expiry").orderBy("uid").limit(BATCH);
+        return (after === undefined ? query : query.where((eb) => eb(eb.refTuple("upload_expiry", "uid"), ">", eb.tuple(after.upload_expiry, after.uid)))).execute();
+      }),
+  };
+}
+
+async function* inBatches<Row>(select: (after: Row | undefined) => Promise<Row[]>): AsyncGenerator<Row> {
+  let after: Row | undefined;
+  for (let round = 0; round < ROUNDS; round++) {
+    const rows = await select(after);
+    yield* rows;
+    if (rows.length < BATCH) return;
+    after = rows.at(-1);
+  }
+}

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
+import os from "node:os";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { UserError } from "./errors.ts";
@@ -40,6 +42,16 @@ test("addresses of the own network are refused, in every dress, before anything 
     await assert.rejects(guarded(`http://${host}:${port}/`, { headersMs: 2000 }), failsWith("refused"), host);
   }
   assert.equal(asked, 0);
+});
+
+test("addresses of this very machine are refused too, in every dress, public as they may be", async (t) => {
+  const interfaces = t.mock.method(os, "networkInterfaces", () => ({ eth0: [{ address: "93.184.216.34" }, { address: "2606:4700::1111" }, { address: "fe80::1%eth0" }] }) as unknown as ReturnType<typeof os.networkInterfaces>);
+  syncBuiltinESMExports();
+  t.after(() => {
+    interfaces.mock.restore();
+    syncBuiltinESMExports();
+  });
+  for (const host of ["93.184.216.34", "[::ffff:93.184.216.34]", "[::ffff:5db8:d822]", "[2606:4700:0::1111]"]) await assert.rejects(guarded(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
 test("a name is judged by where it leads, and connected to nowhere else", async (t) => {

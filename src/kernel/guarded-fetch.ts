@@ -5,7 +5,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
 import { getCACertificates } from "node:tls";
 import { defineErrors, messageOf, UserError } from "./errors.ts";
-import { isLoopbackAddress, isNotPublicAddress, plainAddress } from "./networks.ts";
+import { isLoopbackAddress, isNotPublicAddress, networkSet, type NetworkSet } from "./networks.ts";
 
 /** Of fetching what a stranger named. The texts tell nothing of what an address behind the guard answered, nor which address a name has there: details do, for our log. */
 export const fetchErrors = defineErrors("fetch", {
@@ -142,13 +142,16 @@ async function addressesOf(host: string, lookup: AddressLookup, all: boolean): P
   });
   if (found.length === 0) throw fetchErrors.unreachable({ host, reason: "its name has no address" });
   const own = all ? undefined : ownAddresses();
-  const usable = found.filter((address) => isIP(address) !== 0 && (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own.has(plainAddress(address)))));
+  const usable = found.filter((address) => isIP(address) !== 0 && (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))));
   if (usable.length === 0) throw fetchErrors.refused({ host, address: found[0] });
   return usable.slice(0, 8);
 }
 
-/** What listens on a public address of this very machine may trust those who come from it. */
-const ownAddresses = (): Set<string> => new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
+/** What listens on a public address of this very machine may trust those who come from it. A set of networks, for an address has many spellings (`[::ffff:cb00:7107]`). */
+function ownAddresses(): NetworkSet {
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address.replace(/%.*$/, "")));
+  return networkSet(addresses, (address) => new TypeError(`an interface of this machine has ${address}, which is no address`));
+}
 
 interface Way {
   host: string;

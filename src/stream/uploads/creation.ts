@@ -76,8 +76,8 @@ export function createCreations(parts: CreationParts): Creations {
         const now = await table.find(row.uid);
         if (now === undefined) throw streamErrors.uploadNotFound();
         if (now.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
-        // The same file again goes on where it was; of another one, nothing of the first stays.
-        if (now.length !== length) await sources.discard(row.uid);
+        // The same file again goes on where it was; of another one, nothing of the first stays. Cameras make files of one size: their names tell.
+        if (now.length !== length || (now.metadata ?? "") !== metadata) await sources.discard(row.uid);
         await table.change(row.uid, { length, metadata, touched_at: clock.now() });
       } finally {
         end();

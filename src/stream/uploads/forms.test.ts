@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -12,6 +12,7 @@ import { createManualClock, type UserError } from "../../kernel/index.ts";
 import { openSqlite } from "../../store/index.ts";
 import { mountSmallDisk } from "../../../test/support/small-disk.ts";
 import { readForm } from "./form.ts";
+import { createUploadsTable, NOT_YET } from "./uploads-table.ts";
 import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
 
 async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
@@ -41,17 +42,21 @@ const form = (bytes: Uint8Array<ArrayBuffer>, name = "clip.mp4", field = "file")
 };
 const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]) as Buffer<ArrayBuffer>;
 
-/** Sends the first `sent` octets of a form over a bare connection, then breaks it off or ends it; resolves with what is answered. */
-async function sendBroken(url: string, body: Buffer, { sent, declared, end }: { sent: number; declared: number; end: "cut" | "wait" }): Promise<string> {
+/** A form of `declared` octets over a bare connection, and what will have been answered when it is closed. */
+function beginForm(url: string, declared: number): [Socket, Promise<string>] {
   const { port, pathname } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
   socket.write(`POST ${pathname} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: multipart/form-data; boundary=XX\r\ncontent-length: ${declared}\r\n\r\n`);
-  const written = new Promise<void>((resolve) => socket.write(body.subarray(0, sent), () => resolve()));
   let answer = "";
   socket.on("data", (piece) => (answer += String(piece))).on("error", () => {});
-  await written;
+  return [socket, new Promise((resolve) => socket.once("close", () => resolve(answer)))];
+}
+
+/** Sends the first `sent` octets of a form, then breaks it off or ends it; resolves with what is answered. */
+async function sendBroken(url: string, body: Buffer, { sent, declared, end }: { sent: number; declared: number; end: "cut" | "wait" }): Promise<string> {
+  const [socket, answer] = beginForm(url, declared);
+  await new Promise<void>((resolve) => socket.write(body.subarray(0, sent), () => resolve()));
   if (end === "cut") socket.destroy();
-  await new Promise((resolve) => socket.once("close", resolve));
   return answer;
 }
 const rawForm = (bytes: Buffer) => Buffer.concat([Buffer.from('--XX\r\ncontent-disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n'), bytes, Buffer.from("\r\n--XX--\r\n")]);
@@ -147,6 +152,36 @@ test("a one-time address takes one form, in time, and says so in the envelope", 
   const expired = await send(late.uploadUrl, form(bytes));
   assert.deepEqual([expired.status, expired.json().errors[0].code], [410, 10903]);
   await assert.rejects(uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() }), /expiry is a time to come/);
+});
+
+test("what a form has brought is not written over, nor removed, by another one that comes to another process", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-forms-"));
+  const { uploads, send, videos, objects, db } = await open(t, { folder });
+  const other = await openUploadsWorld({ folder });
+  t.after(() => other.close());
+  const table = createUploadsTable(db);
+  const keysOf = async (uid: string) => {
+    const keys: string[] = [];
+    for await (const { key } of objects.list(`stream/${uid}/`)) keys.push(key);
+    return keys;
+  };
+  for (const end of ["cut", "wait"] as const) {
+    const { uploadUrl, video: { uid } } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+    const late = rawForm(video(400_000));
+    const [sent, answer] = beginForm(new URL(new URL(uploadUrl).pathname, other.base).href, late.length);
+    sent.write(late.subarray(0, 200_000));
+    while ((await table.find(uid))!.touched_at === NOT_YET) await new Promise((resolve) => setImmediate(resolve));
+    const bytes = video(50_000);
+    assert.equal((await send(uploadUrl, form(bytes))).status, 200);
+    if (end === "wait") sent.write(late.subarray(200_000));
+    else sent.destroy();
+    assert.match(await answer, end === "wait" ? /^HTTP\/1.1 409/ : /^$/);
+    const { sourceKey, state } = (await videos.find(uid))!;
+    // True while it has its turn, for the upload has ended.
+    while (await other.uploads.isArriving(uid)) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([state, await keysOf(uid)], ["queued", [sourceKey]]);
+    assert.equal(Buffer.compare((await (await objects.open(sourceKey!))!.bytes()), bytes), 0);
+  }
 });
 
 test("a full disk is told as such, and room makes it work again", async (t) => {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
 import { type CreationParts, nameAfter } from "./creation.ts";
@@ -20,14 +21,14 @@ const MAX_NAME = 500;
 
 /** Uploads in one request. The file is an object before anybody is told; what was kept of one that went wrong is removed. */
 export function createForms(parts: CreationParts): Forms {
-  const { objects, clock, log, settings, videos, table, sources, turns } = parts;
+  const { objects, clock, ids, log, settings, videos, table, sources, turns } = parts;
   const maxBytes = settings.basic_upload_mb * MIB;
 
-  async function keepUnder(uid: string, { first, rest }: Begun, most: number): Promise<number> {
-    const { size } = await objects.put(sources.key(uid), whole(first, rest), { maxBytes: most });
+  async function keepUnder(key: string, { first, rest }: Begun, most: number): Promise<number> {
+    const { size } = await objects.put(key, whole(first, rest), { maxBytes: most });
     return size;
   }
-  const remove = (uid: string) => objects.delete([sources.key(uid)]).catch((err: unknown) => log.warn({ err, video: uid }, "what was kept of a broken upload could not be removed"));
+  const remove = (key: string) => objects.delete([key]).catch((err: unknown) => log.warn({ err, key }, "what was kept of a broken upload could not be removed"));
 
   /** Makes a video when `receive` has something for it, and nothing where that fails. */
   async function take(account: string, by: string, receive: (keep: (asked: AskedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>) => Promise<number>): Promise<Video> {
@@ -37,13 +38,13 @@ export function createForms(parts: CreationParts): Forms {
         // Nothing is made of what is refused at its first look.
         const begun = await begin(body);
         made = await videos.create(account, await draftOf(parts, account, asked, ONE_DAY_MS));
-        return keepUnder(made.uid, begun, most);
+        return keepUnder(sources.key(made.uid), begun, most);
       });
       log.info({ video: made!.uid, account, octets: size, by }, "a video has been uploaded");
-      return await sources.taken(made!.uid, size);
+      return await sources.taken(made!.uid, { key: sources.key(made!.uid), size });
     } catch (err) {
       if (made !== undefined) {
-        await remove(made.uid);
+        await remove(sources.key(made.uid));
         await videos.delete(account, made.uid).catch(() => {});
       }
       throw err;
@@ -80,20 +81,26 @@ export function createForms(parts: CreationParts): Forms {
 
   async function receive(row: UploadRow, { uid, maxSizeBytes }: Video, incoming: IncomingMessage): Promise<Video> {
     const most = Math.min(maxBytes, maxSizeBytes ?? Infinity);
+    // Turns are those of one process: what another one has taken meanwhile is not to be written over, nor to be removed with this.
+    const key = sources.key(uid, ids.token(8));
     let name: string | undefined;
     let size: number;
     try {
       size = await readForm(incoming, most, async (file) => {
         name = file.name;
-        return keepUnder(uid, await begin(sources.touching(uid, file.body)), most);
+        return keepUnder(key, await begin(sources.touching(uid, file.body)), most);
       });
     } catch (err) {
-      await remove(uid);
+      await remove(key);
       throw err;
     }
+    const video = await sources.taken(uid, { key, size }).catch(async (err: unknown) => {
+      // Only then: a video whose row has this source already may fail to be told of.
+      if (err instanceof UserError && err.kind === "alreadyUploaded") await remove(key);
+      throw err;
+    });
     await sources.discard(uid);
     await nameAfter(parts, row, name);
-    const video = await sources.taken(uid, size);
     await table.change(uid, { finished_at: clock.now(), length: size });
     log.info({ video: uid, account: row.account_id, octets: size, by: "form" }, "a video has been uploaded");
     return video;

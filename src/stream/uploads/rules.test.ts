@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate as soon } from "node:timers/promises";
 import { test } from "node:test";
-import { UserError } from "../../kernel/index.ts";
+import { silentLog, UserError } from "../../kernel/index.ts";
+import { createLocalEvents } from "../../store/index.ts";
 import { checkChunk, type Chunk } from "./chunk-rules.ts";
 import { plainlyNoVideo } from "./plainly-no-video.ts";
 import { createTurns } from "./turns.ts";
@@ -37,7 +38,8 @@ test("what plainly is no video is told from what may be one", () => {
 });
 
 test("a turn is one request's; who waits asks the one before to let go, and not for ever", async () => {
-  const turns = createTurns();
+  const events = createLocalEvents({ log: silentLog });
+  const turns = createTurns({ events, process: "one" });
   let asked = 0;
   const first = await turns.take("a", { letGo: () => void asked++ });
   const waiting = turns.take("a", {});
@@ -52,4 +54,19 @@ test("a turn is one request's; who waits asks the one before to let go, and not 
   assert.equal(turns.has("a"), true);
   second!();
   assert.equal(turns.has("a"), false);
+});
+
+test("who begins in one process is heard of in another, which lets go; nobody hears himself", async () => {
+  const events = createLocalEvents({ log: silentLog });
+  const [one, two] = [createTurns({ events, process: "one" }), createTurns({ events, process: "two" })];
+  const asked: string[] = [];
+  await one.take("a", { letGo: () => void asked.push("one") });
+  await soon();
+  assert.equal(asked.length, 0);
+  await two.take("b", { letGo: () => void asked.push("two, of b") });
+  await two.take("a", { letGo: () => void asked.push("two, of a") });
+  await soon();
+  assert.deepEqual(asked, ["one"]);
+  one.close();
+  two.close();
 });

@@ -7,7 +7,8 @@ import { UserError } from "../../kernel/index.ts";
 
 /** The source of a video while it grows, and the moment when it is whole. */
 export interface Sources {
-  key(uid: string): string;
+  /** Where it is kept. Of an attempt that others may make at the same time, in other processes too: a place of its own. */
+  key(uid: string, attempt?: string): string;
   partial(uid: string): PartialObject;
   /** Octets that are kept. */
   offset(row: UploadRow): Promise<number>;
@@ -18,7 +19,7 @@ export interface Sources {
   /** Passes on, and lets others know meanwhile that somebody is at it. */
   touching(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** The source is put under its key already. Throws alreadyUploaded, videoNotFound. */
-  taken(uid: string, size: number): Promise<Video>;
+  taken(uid: string, source: { key: string; size: number }): Promise<Video>;
   discard(uid: string): Promise<void>;
 }
 
@@ -26,7 +27,7 @@ export interface Sources {
 const TOUCH_MS = 60_000;
 
 export function createSources({ objects, videos, clock, log }: Pick<UploadsParts, "objects" | "videos" | "clock" | "log">, table: UploadsTable): Sources {
-  const key = (uid: string) => `stream/${uid}/source`;
+  const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;
   const partial = (uid: string) => objects.partial(key(uid));
 
   async function* touching(uid: string, body: AsyncIterable<Uint8Array>) {
@@ -38,12 +39,12 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
     }
   }
 
-  async function taken(uid: string, size: number): Promise<Video> {
+  async function taken(uid: string, source: { key: string; size: number }): Promise<Video> {
     try {
-      return await videos.uploaded(uid, { key: key(uid), size });
+      return await videos.uploaded(uid, source);
     } catch (err) {
       // Its objects may have been removed before this one was put there.
-      if (err instanceof UserError && err.kind === "videoNotFound") await objects.delete([key(uid)]).catch(() => {});
+      if (err instanceof UserError && err.kind === "videoNotFound") await objects.delete([source.key]).catch(() => {});
       throw err;
     }
   }
@@ -58,7 +59,7 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
       throw err;
     }
     try {
-      await taken(uid, length);
+      await taken(uid, { key: key(uid), size: length });
       log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "a video has been uploaded");
     } catch (err) {
       // A process that died between this and the next line had done it.

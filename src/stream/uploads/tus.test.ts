@@ -180,14 +180,17 @@ test("an upload that is ended is gone with its video; the one of an address that
 
   const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   assert.equal((await ask("HEAD", uploadUrl)).status, 404);
-  const begin = (length: number) => ask("POST", uploadUrl, { "upload-length": String(length), "upload-metadata": `name ${Buffer.from("mine.mp4").toString("base64")},requiresignedurls` });
+  const begin = (length: number, name = "mine.mp4") => ask("POST", uploadUrl, { "upload-length": String(length), "upload-metadata": `name ${Buffer.from(name).toString("base64")},requiresignedurls` });
   assert.deepEqual([(await begin(10)).status, (await patch(uploadUrl, 0, Buffer.from("0123"), { "upload-length": "10" })).status], [201, 400]);
   const chunked = Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream;
   assert.equal((await patch(uploadUrl, 0, chunked)).headers.get("upload-offset"), "4");
   // The same file goes on, another one starts at its beginning.
   await begin(10);
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "4");
-  await begin(6);
+  await begin(10, "other.mp4");
+  assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "0");
+  await patch(uploadUrl, 0, Readable.toWeb(Readable.from([Buffer.from("01")])) as ReadableStream);
+  await begin(6, "other.mp4");
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "0");
   assert.equal((await ask("DELETE", uploadUrl)).status, 204);
   assert.equal((await ask("HEAD", uploadUrl)).status, 404);

@@ -11,7 +11,7 @@ export interface UploadRow {
   /** Of the video. */
   uid: string;
   account_id: string;
-  /** `direct`: the end of its address may be begun anew, by whoever has it. */
+  /** `direct` and `tus` have an address, and whoever has it may begin anew. */
   kind: "tus" | "direct" | "copy";
   /** SHA-256 of the end of its address. */
   secret: string | null;

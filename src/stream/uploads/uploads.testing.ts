@@ -59,7 +59,7 @@ export async function openUploadsWorld({ folder, db = openSqlite({ path: `${fold
 
   return {
     base, db, events, objects, jobs, videos, uploads, clock,
-    source: async (uid: string) => (await objects.open(`stream/${uid}/source`))?.bytes(),
+    source: async (uid: string) => (await objects.open((await videos.find(uid))?.sourceKey ?? `stream/${uid}/source`))?.bytes(),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -16,10 +16,10 @@ const QUIET_MS = 10 * 60_000;
 
 /** Every road by which the source of a video gets here: forms, TUS, one-time addresses and copies from elsewhere. */
 export function createUploads(given: UploadsParts): Uploads {
-  const { db, clock, log, videos } = given;
+  const { db, events, ids, clock, log, videos } = given;
   const table = createUploadsTable(db);
   const sources = createSources(given, table);
-  const turns = createTurns();
+  const turns = createTurns({ events, process: ids.token(8) });
   const parts: CreationParts = { ...given, table, sources, turns };
   const creations = createCreations(parts);
   const forms = createForms(parts);
@@ -34,7 +34,10 @@ export function createUploads(given: UploadsParts): Uploads {
     bytes: forms.bytes,
     copy: copies.copy,
     start: copies.start,
-    close: copies.close,
+    async close() {
+      turns.close();
+      await copies.close();
+    },
     async isArriving(uid) {
       if (turns.has(uid)) return true;
       const row = await table.find(uid);

@@ -104,7 +104,7 @@ export function composeStream({ store, secrets, settings, roles, metrics, base, 
   }, basics));
   const isPublished = async (input: string) => (await inputs.broadcasts.now(input))?.live === true;
   const isRecorded = async (input: string) => (await inputs.directory.find(input))?.recording.mode !== "off";
-  const player = composePlayer({ access, base: prefix, address, origin, isPublished, isRecorded }, basics);
+  const player = composePlayer({ access, base: prefix, address, origin, domain: settings.stream.delivery_domain, isPublished, isRecorded }, basics);
   const uploaded = createUploadedLength(source);
   const delivery = (viewing.delivery = composeDelivery({
     settings, access, base: prefix, segments, captions: captions.captions, audio: audio.audio.tracks, source, 

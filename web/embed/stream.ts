@@ -15,22 +15,43 @@ interface Call {
   reject(err: Error): void;
 }
 
+interface Connection {
+  api: StreamApi;
+  /** A message that came from the frame, and the origin it came with. */
+  hear(origin: string, message: FromPlayer): void;
+}
+
 /** Of calls that no answer came to: players of another kind do not answer. */
 const MAX_CALLS = 100;
-const apis = new WeakMap<HTMLIFrameElement, StreamApi>();
+
+/** Pages put players in and take them out for days: what belongs to a frame goes with it. */
+const connections = new WeakMap<HTMLIFrameElement, Connection>();
+const frames = new Set<WeakRef<HTMLIFrameElement>>();
 
 /** The same object for the same frame, however often it is asked for. Throws TypeError for what is no iframe. */
 export function createStream(iframe: HTMLIFrameElement): StreamApi {
   // A frame of another document has another HTMLIFrameElement.
   if (iframe?.tagName !== "IFRAME") throw new TypeError("Stream() takes the iframe element with the player");
-  const known = apis.get(iframe);
-  if (known !== undefined) return known;
-  const api = connect(iframe);
-  apis.set(iframe, api);
-  return api;
+  const known = connections.get(iframe);
+  if (known !== undefined) return known.api;
+  const connection = connect(iframe);
+  connections.set(iframe, connection);
+  frames.add(new WeakRef(iframe));
+  // Once for all of them: the same listener is not added twice.
+  window.addEventListener("message", listen);
+  return connection.api;
 }
 
-function connect(iframe: HTMLIFrameElement): StreamApi {
+function listen({ source, origin, data }: MessageEvent): void {
+  if (source === null || !isMessage(data)) return;
+  for (const frame of frames) {
+    const iframe = frame.deref();
+    if (iframe === undefined) frames.delete(frame);
+    else if (iframe.contentWindow === source) return connections.get(iframe)?.hear(origin, data as unknown as FromPlayer);
+  }
+}
+
+function connect(iframe: HTMLIFrameElement): Connection {
   const api = new EventTarget() as StreamApi;
   const values: Record<string, unknown> = { ...PROPERTIES, ...READINGS };
   const calls = new Map<number, Call>();
@@ -89,10 +110,6 @@ function connect(iframe: HTMLIFrameElement): StreamApi {
     else call?.reject(new DOMException(String(error.message), String(error.name)));
   }
 
-  window.addEventListener("message", (event) => {
-    if (event.source === null || event.source !== iframe.contentWindow || event.origin !== origin() || !isMessage(event.data)) return;
-    hear(event.data as unknown as FromPlayer);
-  });
   // Another page in the same frame is another player: it says so itself when it is there.
   iframe.addEventListener("load", () => {
     spans = { buffered: [], played: [] };
@@ -123,5 +140,10 @@ function connect(iframe: HTMLIFrameElement): StreamApi {
 
   // The frame may have been there before this script.
   sayHello();
-  return api;
+  return {
+    api,
+    hear(from, message) {
+      if (from === origin()) hear(message);
+    },
+  };
 }

@@ -5,6 +5,7 @@ import { createBroadcast } from "./broadcast.ts";
 import { createLayout, type Layout } from "./layout.ts";
 import { createLiveEdge } from "./live-edge.ts";
 import type { PlayerOptions } from "./options.ts";
+import { mayShow, needsOwnPage, openOwnPage } from "./own-page.ts";
 import { createSource } from "./source.ts";
 import { failedText, goneText, nextText, overText, refusedText, silentText, unplayableText, waitingText } from "./texts.ts";
 import { showDetails } from "./top.ts";
@@ -74,7 +75,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     if (options.adUrl !== undefined && options.adUrl !== adDone) {
       const url = options.adUrl;
       adDone = url;
-      adRunning = runAdBreak(url, layout.ad, media, (event: AdEvent) => events.dispatchEvent(new Event(event)));
+      adRunning = runAdBreak(url, layout.ad, media, (file) => mayShow(file, config), (event: AdEvent) => events.dispatchEvent(new Event(event)));
       // Meanwhile the video itself gets ready.
       source.load();
       controller.toggleAttribute("adrunning", true);
@@ -90,9 +91,10 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   }
 
   function show(video: PlayerVideo): void {
-    current = video;
     waiting?.stop();
     waiting = undefined;
+    if (needsOwnPage(video, config)) return openOwnPage(video, config, { ...options, autoplay: wanted, muted: media.muted, loop: media.loop });
+    current = video;
     document.title = video.details.title ?? "Video";
     showDetails(layout.top, video.details);
     layout.controller.toggleAttribute("soundonly", !video.picture);
@@ -192,9 +194,15 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   function showPoster(): void {
     const own = current.poster === null ? undefined : addressOf(current.poster);
-    const address = options.poster ?? own;
-    if (address === undefined) poster.hidden = true;
-    else if (poster.src !== address) poster.src = address;
+    const { poster: named } = options;
+    const set = (address = own) => {
+      if (address === undefined) poster.hidden = true;
+      else if (poster.src !== address) poster.src = address;
+    };
+    if (named === undefined) return set();
+    void mayShow(named, config).then((may) => {
+      if (options.poster === named) set(may ? named : own);
+    });
   }
 
   /** The controls find the pictures of the time range in a track of the media element. */

@@ -43,7 +43,7 @@ async function begin(chosen: File): Promise<void> {
   pace.clear();
   step = "sending";
   show();
-  transfer = await startTransfer(address, chosen, {
+  transfer = await startTransfer(address, chosen, config, {
     progress(octets) {
       if (mine !== turn) return;
       sent = octets;

@@ -1,4 +1,5 @@
 import { DetailedError, Upload } from "tus-js-client";
+import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts";
 
 export interface Transfer {
   pause(): void;
@@ -11,18 +12,18 @@ export interface TransferEvents {
   failed(text: string): void;
 }
 
-/** Octets of one request: what breaks off is gone on with from where it was, whole units or not. */
+/** Octets of one request, where the server takes so many: what breaks off is gone on with from where it was, whole units or not. */
 const CHUNK = 50 * 1024 * 1024;
 const RETRY_MS = [0, 1000, 3000, 5000, 10_000, 20_000, 30_000];
 
 /** Sends `file` to `address`, a one-time upload address; what of the same file has arrived before is not sent again. */
-export async function startTransfer(address: string, file: File, events: TransferEvents): Promise<Transfer> {
+export async function startTransfer(address: string, file: File, { chunkBytes = CHUNK }: Pick<UploadPageConfig, "chunkBytes">, events: TransferEvents): Promise<Transfer> {
   const known = await hasBegun(address, file);
   const upload = new Upload(file, {
     ...(known ? { uploadUrl: address } : { endpoint: address }),
-    chunkSize: CHUNK,
+    chunkSize: Math.min(CHUNK, chunkBytes),
     retryDelays: RETRY_MS,
-    metadata: { name: file.name, filetype: file.type },
+    metadata: { ...markOf(file), filetype: file.type },
     // The address itself is what is remembered.
     storeFingerprintForResuming: false,
     onProgress: (sent) => events.progress(sent),
@@ -36,11 +37,18 @@ export async function startTransfer(address: string, file: File, events: Transfe
   };
 }
 
-/** Whether a file of this size has been announced at the address. */
+/** By what a file is known again, beside its size: two recordings of a camera may have the same one. */
+const markOf = (file: File) => ({ name: file.name, lastModified: String(file.lastModified) });
+
+/** Whether this file has been announced at the address. */
 async function hasBegun(address: string, file: File): Promise<boolean> {
   const response = await fetch(address, { method: "HEAD", headers: { "Tus-Resumable": "1.0.0" }, cache: "no-store" }).catch(() => undefined);
-  return response?.ok === true && Number(response.headers.get("Upload-Length") ?? NaN) === file.size;
+  if (response?.ok !== true || Number(response.headers.get("Upload-Length") ?? NaN) !== file.size) return false;
+  const announced = (response.headers.get("Upload-Metadata") ?? "").split(",");
+  return Object.entries(markOf(file)).every(([key, value]) => announced.includes(`${key} ${base64(value)}`));
 }
+
+const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 function wordsOf(err: Error): string {
   if (!(err instanceof DetailedError) || err.originalResponse === null || err.originalResponse === undefined) return "The connection was lost.";

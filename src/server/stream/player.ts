@@ -10,6 +10,8 @@ export interface ComposePlayerParts {
   address(request: IncomingMessage): string;
   /** Scheme and host as the viewer reached us. */
   origin(request: IncomingMessage): string;
+  /** Of hosts that are an account's own; empty: there are none. */
+  domain: string;
   /** Whether somebody publishes to an input just now. */
   isPublished: NonNullable<PlayerOptions["isPublished"]>;
   /** Whether what is published there is kept: without that there is no HLS, and it is seen over WebRTC. */

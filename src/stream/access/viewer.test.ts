@@ -15,6 +15,8 @@ test("a page is known by its Origin, or else by its Referer", () => {
 test("our own player's requests are ours", () => {
   assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), { ip, origin: "https://videos.example", place: "ours" });
   assert.deepEqual(viewer({ "sec-fetch-site": "same-origin", "sec-fetch-dest": "empty" }), { ip, place: "ours" });
+  // By way of another site, which has redirected it here.
+  assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe", "sec-fetch-site": "cross-site", "sec-fetch-dest": "video" }), { ip, origin: "https://videos.example" });
   // Behind a proxy that is not trusted, we take ourselves for another name.
   assert.deepEqual(viewer({ origin: "https://outside.example", "sec-fetch-site": "same-origin" }), { ip, origin: "https://outside.example", place: "ours" });
 });

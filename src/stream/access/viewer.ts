@@ -15,7 +15,8 @@ export function viewerOf(headers: IncomingHttpHeaders, { ip, self }: { ip: strin
   // Also where a proxy that nobody told us of has made another scheme or name of ours: no page can say it that is not.
   if (site === "same-origin") return { ip, ...(origin !== undefined && { origin }), place: "ours" };
   if (origin === undefined) return { ip, ...(typeof site === "string" && site !== "none" && { place: "hidden" }) };
-  return { ip, origin, ...(origin.toLowerCase() === self.toLowerCase() && { place: "ours" }) };
+  // A page of ours that was sent elsewhere, and from there back to us, asks on behalf of who sent it.
+  return { ip, origin, ...(site !== "cross-site" && origin.toLowerCase() === self.toLowerCase() && { place: "ours" }) };
 }
 
 function originOf(referer: string | undefined): string | undefined {

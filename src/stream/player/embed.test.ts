@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import { setTimeout } from "node:timers/promises";
+import type { Browser, Frame, Page } from "playwright-core";
 import { openBrowser, openPage, openSite, withoutChromium } from "../../../test/support/browser.ts";
 import { needsFfmpeg } from "../../../test/support/media.ts";
 import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
 
 const UID = "0123456789abcdef0123456789abcdef";
 const OTHER = "fedcba9876543210fedcba9876543210";
+const GUARDED = "00112233445566778899aabbccddeeff";
+const TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_";
 const skip = withoutChromium() || needsFfmpeg.skip;
 
 describe("a page with the player in a frame", { skip }, () => {
@@ -42,6 +45,10 @@ describe("a page with the player in a frame", { skip }, () => {
     return { ...opened, requests };
   }
 
+  /** Until the browser shows a page of its own in place of one that may not be in the frame. */
+  async function refused(frame: Frame, seen: () => string): Promise<void> {
+    for (const deadline = Date.now() + 20_000; !frame.url().startsWith("chrome-error:"); await setTimeout(25)) assert.ok(Date.now() < deadline, `${frame.url()} is still there: ${seen()}`);
+  }
   const read = (page: Page, ...properties: string[]) => page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
   const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
 
@@ -101,6 +108,105 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.equal(new URL(page.frames()[1]!.url()).pathname, `/${UID}/iframe`);
     await page.evaluate("player.play()");
     assert.ok(delivery.requests.some(({ request }) => request.url === `/${OTHER}/manifest/video.m3u8`));
+  });
+
+  for (const [way, query, set] of [
+    ["its address", `muted=true&autoplay&src=${GUARDED}`, ""],
+    ["its property", "muted=true", `player.src = "${GUARDED}"; player.play().catch(() => {})`],
+    ["a token", "muted=true", `player.src = "https://elsewhere.example/${TOKEN}/iframe"`],
+  ] as const) {
+    test(`a video that is for other sites does not come into this one by way of a video that may, asked for by ${way}`, async () => {
+      const id = way === "a token" ? TOKEN : GUARDED;
+      delivery.videos.set(id, someVideo({ uid: GUARDED, requireSignedURLs: id === TOKEN, allowedOrigins: ["good.example"] }));
+      delivery.requests.length = 0;
+      const { page } = await open(query);
+      const asked = () => delivery.requests.map(({ request }) => request.url!.split("?", 1)[0]!).filter((path) => path.startsWith(`/${id}/`));
+      const frame = page.frames()[1]!;
+      if (set !== "") await until(page, "player.videoWidth === 640");
+      await page.evaluate(`${set}; 0`);
+      await refused(frame, () => `asked for ${asked().join()}`);
+      assert.deepEqual(asked(), [`/${id}/metadata/player.json`, `/${id}/iframe`]);
+    });
+  }
+
+  test("nor does its picture, as a poster, or itself as an advertisement; those of videos for any page do", async () => {
+    delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins: ["good.example"] }));
+    for (const [id, shown] of [[GUARDED, false], [OTHER, true]] as const) {
+      delivery.overrides.set("own.xml", { status: 200, type: "text/xml", body: `<VAST version="3.0"><Ad><InLine><Creatives><Creative><Linear><Duration>00:00:01</Duration><MediaFiles><MediaFile type="video/mp4" width="640" height="360">/${id}/downloads/default.mp4</MediaFile></MediaFiles></Linear></Creative></Creatives></InLine></Ad></VAST>` });
+      delivery.requests.length = 0;
+      const { page } = await open(`muted=true&poster=${encodeURIComponent(`${delivery.origin}/${id}/thumbnails/thumbnail.jpg`)}&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/own.xml`)}`);
+      const asked = () => delivery.requests.map(({ request }) => request.url!).filter((url) => url.startsWith(`/${id}/`) && !url.endsWith("player.json")).sort();
+      await page.evaluate("player.play()");
+      await until(page, "player.currentTime > 0.3");
+      const files = [`/${id}/downloads/default.mp4`, `/${id}/thumbnails/thumbnail.jpg`];
+      assert.deepEqual([...new Set(asked())], shown ? files : []);
+    }
+  });
+
+  test("a page that waits for a video, or the broadcast of an input, shows it only where it may be shown when it begins", async () => {
+    const input = "9".repeat(32);
+    const waits = someVideo({ uid: input, liveInput: input, state: "pendingupload", readyToStream: false, duration: -1, input: { width: -1, height: -1 } });
+    delivery.videos.set(input, waits);
+    const { page } = await open(`muted=true&autoplay&preload=auto&src=${input}`);
+    const frame = page.frames()[1]!;
+    await frame.getByText("The broadcast has not started yet").waitFor();
+    delivery.requests.length = 0;
+    delivery.videos.set(input, someVideo({ liveInput: input, state: "live-inprogress", allowedOrigins: ["good.example"] }));
+    await refused(frame, () => "has begun");
+    assert.deepEqual(delivery.requests.filter(({ path }) => !/^(metadata\/player\.json|iframe)$/.test(path)).map(({ request }) => request.url!).filter((url) => url.startsWith(`/${input}/`)), []);
+  });
+
+  test("a video that is for this site only comes with a page of its own, which is as the one before was made", async () => {
+    const { page, problems } = await open("muted=true&startTime=2s&controls=false&dvrEnabled=true");
+    await until(page, "player.videoWidth === 640");
+    const allowedOrigins = [new URL(page.url()).host];
+    delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins, input: { width: 360, height: 640 } }));
+    const last = "a".repeat(32);
+    delivery.videos.set(last, someVideo({ uid: last, allowedOrigins, input: { width: 400, height: 400 } }));
+    await page.evaluate(`Object.assign(player, { controls: true, loop: true, primaryColor: "rebeccapurple", src: "${delivery.origin}/${GUARDED}/manifest/video.m3u8" }); 0`);
+    await until(page, "player.videoWidth === 360");
+    const frame = page.frames()[1]!;
+    assert.equal(frame.url(), `${delivery.origin}/${GUARDED}/iframe?muted=true&startTime=2s&dvrEnabled=true&loop=true&preload=none&primaryColor=rebeccapurple`);
+    assert.deepEqual(await read(page, "muted", "controls", "loop", "src"), [true, true, true, GUARDED]);
+    // Those that the same sites may show change places in it, and so do those that any site may.
+    await page.evaluate(`player.src = "${last}"`);
+    await until(page, "player.videoWidth === 400");
+    await page.evaluate(`player.src = "${UID}"`);
+    await until(page, "player.videoWidth === 640");
+    await page.evaluate("player.play()");
+    await until(page, "player.currentTime > 2");
+    assert.equal(new URL(frame.url()).pathname, `/${GUARDED}/iframe`);
+    assert.deepEqual(problems, []);
+  });
+
+  test("players that are taken out of a page leave nothing behind, and one listener hears all of them", async () => {
+    const { page } = await open("muted=true");
+    await until(page, "player.videoWidth === 640");
+    await page.evaluate(`window.listeners = 0;
+      const { addEventListener } = window, known = new Set();
+      window.addEventListener = (type, listener) => { known.add(listener); listeners = known.size; addEventListener(type, listener); };
+      window.gone = Array.from({ length: 20 }, () => {
+        const frame = document.createElement("iframe");
+        document.body.append(frame);
+        Stream(frame).addEventListener("play", () => frame);
+        frame.remove();
+        return new WeakRef(frame);
+      }); 0`);
+    assert.equal(await page.evaluate("listeners"), 1);
+    const session = await page.context().newCDPSession(page);
+    await session.send("HeapProfiler.collectGarbage");
+    assert.equal(await page.evaluate("gone.filter((frame) => frame.deref() !== undefined).length"), 0);
+    // Those that stay are heard, also where they were made before they came into the page, and moved in it.
+    await page.evaluate(`{
+      const late = document.createElement("iframe");
+      window.late = Stream(late);
+      late.src = "${delivery.origin}/${OTHER}/iframe";
+      document.body.append(late);
+      document.body.prepend(late);
+    }`);
+    await until(page, "late.videoWidth === 360");
+    await page.evaluate("player.play()");
+    await heard(page, "playing");
   });
 
   test("a page whose script comes late is told everything, and nothing is loaded that nobody wants", async () => {

@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import type { Access } from "../access/port.ts";
+import { viewerOf } from "../access/viewer.ts";
+import type { OwnHosts } from "../customers/own-hosts.ts";
 import { cacheControl } from "../delivery/cache-control.ts";
-import type { Viewer } from "../delivery/route.ts";
+import { streamErrors } from "../errors.ts";
 import { escapeHtml } from "./document.ts";
 import { playerVideo } from "./player-video.ts";
 
 export interface OembedRequest {
   access: Pick<Access, "check">;
   base: string;
-  viewer: Viewer;
+  ip: string;
+  ownHost: OwnHosts;
   origin: string;
   request: IncomingMessage;
   response: ServerResponse;
@@ -20,14 +23,15 @@ const HEIGHT = 360;
 const FRESH_SECONDS = 300;
 
 /** `/embed/oembed?url=…&maxwidth=…&maxheight=…`: how a page may show a video it was given the address of (oembed.com). Only JSON; XML is 501 (2.2.2 there). */
-export async function answerOembed({ access, base, viewer, origin, request, response }: OembedRequest): Promise<void> {
+export async function answerOembed({ access, base, ip, ownHost, origin, request, response }: OembedRequest): Promise<void> {
   const query = new URL(request.url ?? "/", "http://localhost").searchParams;
   if (request.method !== "GET" && request.method !== "HEAD") return answer(405, { error: "Only GET" });
   if ((query.get("format") ?? "json") !== "json") return answer(501, { error: "Only format=json" });
   const id = idOf(query.get("url") ?? "", base);
   if (id === undefined) return answer(404, { error: "url is no address of a video here" });
   try {
-    const found = await access.check(id, "page", viewer);
+    const found = await access.check(id, "page", viewerOf(request.headers, { ip, self: origin }));
+    if (!ownHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });
     const video = playerVideo(found, id);
     const here = `${origin}${base}/${id}`;
     const size = fit(video.width > 0 ? video.width : WIDTH, video.height > 0 ? video.height : HEIGHT, { width: bound(query.get("maxwidth")), height: bound(query.get("maxheight")) });

@@ -23,6 +23,8 @@ export interface PlayerVideo {
   details: PublicDetails;
   /** Of what is or was broadcast. */
   live: PlayerBroadcast | null;
+  /** `frame-ancestors` of its pages, by its `allowedOrigins`; null: any page may show it. */
+  frames: string | null;
 }
 
 export interface PlayerBroadcast {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { gunzipSync, brotliDecompressSync } from "node:zlib";
-import { silentLog } from "../../kernel/index.ts";
+import { silentLog, systemClock } from "../../kernel/index.ts";
+import { createAccess } from "../access/access.ts";
+import { customerCode } from "../customers/customer-code.ts";
 import { createDelivery } from "../delivery/delivery.ts";
-import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
 import { createAssets } from "./assets.ts";
 import { createPlayer } from "./player.ts";
@@ -16,16 +17,10 @@ const UID = "0123456789abcdef0123456789abcdef";
 const origin = (request: IncomingMessage) => `${request.headers["x-secure"] === undefined ? "http" : "https"}://${request.headers.host}`;
 
 /** The player behind a delivery. */
-async function start(t: TestContext, { video = someVideo(), base = "", assets = sharedAssets }: { video?: Video; base?: string; assets?: typeof sharedAssets } = {}) {
-  const access = {
-    async check(id: string) {
-      if (id !== video.uid) throw streamErrors.videoNotFound({ uid: id });
-      if (video.requireSignedURLs) throw streamErrors.signedUrlNeeded();
-      return video;
-    },
-  };
+async function start(t: TestContext, { video = someVideo(), base = "", assets = sharedAssets, domain = "" }: { video?: Video; base?: string; assets?: typeof sharedAssets; domain?: string } = {}) {
+  const access = createAccess({ videos: { find: async (uid) => (uid === video.uid ? video : undefined) }, keys: { find: async () => undefined }, countryOf: () => undefined, clock: systemClock });
   const common = { base, log: silentLog, origin, address: () => "127.0.0.1", access };
-  const player = createPlayer({ ...common, assets });
+  const player = createPlayer({ ...common, assets, domain });
   const delivery = createDelivery({ ...common, routes: player.delivery });
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.url!.startsWith("/upload/")) return player.uploadPage(request, response, { state: "open", maxBytes: 1000 });
@@ -130,12 +125,26 @@ test("a watch page tells how it may be shown elsewhere, and oEmbed answers the s
   assert.deepEqual([await cached(url), await cached(some)], ["public, max-age=300", "private, max-age=300"]);
 });
 
+test("oEmbed tells of a video only where delivery would show it", async (t) => {
+  const video = someVideo({ allowedOrigins: ["good.example"] });
+  const url = await start(t, { video, domain: "videos.example" });
+  // Not fetch: it knows better than the test which host it asks.
+  const status = (headers: Record<string, string> = {}) => new Promise((resolve) => void get(`${url}/embed/oembed?url=${url}/${UID}/watch`, { headers }, (response) => resolve(response.resume().statusCode)));
+  // Whoever makes a link into a player asks from no page at all.
+  assert.equal(await status(), 200);
+  assert.equal(await status({ origin: "https://good.example" }), 200);
+  assert.equal(await status({ origin: "https://evil.example" }), 401);
+  assert.equal(await status({ "sec-fetch-site": "cross-site" }), 401);
+  assert.equal(await status({ host: `customer-${customerCode(video.account)}.videos.example` }), 200);
+  assert.equal(await status({ host: `customer-${customerCode("b".repeat(32))}.videos.example` }), 404);
+});
+
 test("players of others read the public details, ours the state of the video, whatever it is", async (t) => {
   const details = { title: "T", share_link: "https://a.example", channel_link: null, logo: null };
   const url = await start(t, { video: someVideo({ publicDetails: details, state: "error", readyToStream: false, errorReason: { code: "ERR_NON_VIDEO", text: "no" } }) });
   assert.deepEqual(await (await fetch(`${url}/${UID}/metadata/playerEnhancementInfo.json`)).json(), details);
   assert.deepEqual(await (await fetch(`${url}/${UID}/metadata/player.json`)).json(), {
-    id: UID, uid: UID, state: "error", readyToStream: false, pctComplete: 100, error: { code: "ERR_NON_VIDEO", text: "no" }, duration: 12, width: 640, height: 360, picture: true, poster: null, details, live: null,
+    id: UID, uid: UID, state: "error", readyToStream: false, pctComplete: 100, error: { code: "ERR_NON_VIDEO", text: "no" }, duration: 12, width: 640, height: 360, picture: true, poster: null, details, live: null, frames: null,
   });
 });
 

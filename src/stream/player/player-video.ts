@@ -1,4 +1,5 @@
 import { looksLikeToken, readToken } from "../../protocol/playback-token/index.ts";
+import { frameAncestors } from "../access/origins.ts";
 import type { Video } from "../videos/video.ts";
 import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
 
@@ -44,6 +45,7 @@ export function playerVideo(given: Video, id: string, { interrupted = false, unr
     poster: !video.readyToStream || unrecorded ? null : width > 0 && height > 0 ? posterOf(width, height) : video.liveInput === undefined ? null : "thumbnails/thumbnail.jpg",
     details: video.publicDetails,
     live: video.liveInput === undefined ? null : { state: broadcastState(video, interrupted), follows: subjectOf(id) !== video.uid || video.uid === video.liveInput, unrecorded },
+    frames: frameAncestors(video.allowedOrigins) ?? null,
   };
 }
 

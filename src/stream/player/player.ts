@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../kernel/index.ts";
 import type { Access } from "../access/port.ts";
+import { createOwnHosts } from "../customers/own-hosts.ts";
 import type { DeliveryRoute } from "../delivery/route.ts";
 import { answerAsset } from "./answer-asset.ts";
 import { type Assets, createAssets } from "./assets.ts";
@@ -19,6 +20,8 @@ export interface PlayerOptions {
   address(request: IncomingMessage): string;
   /** Scheme and host as the viewer reached us. */
   origin(request: IncomingMessage): string;
+  /** Whose hosts `customer-<code>.<domain>` tell of the videos of their account only, as in delivery. Absent or empty: there are none. */
+  domain?: string;
   log: Log;
   /** So that viewers are told when a broadcast was interrupted. Absent: they only see it stop. */
   isPublished?: IsPublished;
@@ -38,8 +41,9 @@ export interface Player {
   uploadPage(request: IncomingMessage, response: ServerResponse, page: UploadPageConfig): Promise<void>;
 }
 
-export function createPlayer({ access, base = "", address, origin, log, isPublished, isRecorded, assets = createAssets({ log }) }: PlayerOptions): Player {
+export function createPlayer({ access, base = "", address, origin, domain, log, isPublished, isRecorded, assets = createAssets({ log }) }: PlayerOptions): Player {
   const prefix = `${base}/embed/`;
+  const ownHost = createOwnHosts(domain);
   const playerVideo = createPlayerVideos({ isPublished, isRecorded });
   return {
     delivery: [...pageRoutes(assets, playerVideo), ...metadataRoutes(playerVideo)],
@@ -47,7 +51,7 @@ export function createPlayer({ access, base = "", address, origin, log, isPublis
       const path = (request.url ?? "").split("?", 1)[0] ?? "";
       if (!path.startsWith(prefix)) return false;
       const name = path.slice(prefix.length);
-      if (name === "oembed") await answerOembed({ access, base, viewer: { ip: address(request) }, origin: origin(request), request, response });
+      if (name === "oembed") await answerOembed({ access, base, ip: address(request), ownHost, origin: origin(request), request, response });
       else await answerAsset(assets, name, request, response);
       return true;
     },

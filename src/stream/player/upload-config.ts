@@ -4,6 +4,8 @@ export interface UploadPageConfig {
   state: "open" | "done" | "expired";
   /** Octets of the largest file. */
   maxBytes?: number;
+  /** Octets of one request of TUS, whole MiB; absent: no limit. */
+  chunkBytes?: number;
   /** Seconds. */
   maxDurationSeconds?: number;
   /** Address of the video's watch page; absent for protected videos. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -11,19 +11,22 @@ import { createPlayer } from "./player.ts";
 import { sharedAssets, until } from "./player.testing.ts";
 
 const MIB = 1024 * 1024;
+/** Of one request; the file takes two. */
+const CHUNK_MB = 5;
 const FILE = { name: "Holiday.mp4", mimeType: "video/mp4", buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "reel")]) };
 
 describe("the upload page, on real uploads", { skip: withoutChromium() }, () => {
   let world: UploadsWorld;
   let browser: Browser;
+  let folder: string;
   let later = 0;
   let limit = 100 * MIB;
   const ends: (() => Promise<void>)[] = [];
 
   before(async () => {
-    const folder = await mkdtemp(join(tmpdir(), "reelpost-upload-page-"));
+    folder = await mkdtemp(join(tmpdir(), "reelpost-upload-page-"));
     const player = createPlayer({ access: { check: () => Promise.reject(new Error("not asked for")) }, assets: sharedAssets, address: () => "127.0.0.1", origin: () => "http://127.0.0.1", log: silentLog });
-    world = await openUploadsWorld({ folder, clock: { ...systemClock, now: () => systemClock.now() + later }, more: { page: (request, response, page) => player.uploadPage(request, response, { ...page, maxBytes: limit }) } });
+    world = await openUploadsWorld({ folder, clock: { ...systemClock, now: () => systemClock.now() + later }, more: { settings: { upload_gb: 1, basic_upload_mb: 8, chunk_mb: CHUNK_MB }, page: (request, response, page) => player.uploadPage(request, response, { ...page, maxBytes: limit }) } });
     ends.push(world.close, () => rm(folder, { recursive: true }));
     browser = await openBrowser({ after: (end) => void ends.unshift(end) });
   });
@@ -47,26 +50,39 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
   }
 
   const direct = () => world.uploads.direct(ACCOUNT, { maxDurationSeconds: 600 });
+  /** On a disk, with a time of its own: a file that is chosen again is the same. */
+  async function onDisk({ buffer, day }: { buffer: Buffer; day: number }): Promise<string> {
+    const path = join(folder, String(day), FILE.name);
+    await mkdir(join(folder, String(day)));
+    await writeFile(path, buffer);
+    await utimes(path, day * 86_400, day * 86_400);
+    return path;
+  }
   /** Octets in a second; 0: as fast as it goes. */
   async function throttle(page: Page, rate: number) {
     const session = await page.context().newCDPSession(page);
     await session.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: rate === 0 ? -1 : rate });
   }
 
-  test("a file goes, is paused, and after the page was closed goes on where it was", async () => {
-    const { video, uploadUrl } = await direct();
-    const { page } = await open(uploadUrl);
+  async function sendSome(page: Page, file: string) {
     await throttle(page, 2 * MIB);
-    await page.setInputFiles("input", FILE);
+    await page.setInputFiles("input", file);
     await page.getByText("Pause").waitFor();
     await until(page, 'Number(document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")) > 20');
     await page.getByText("Pause").click();
     await page.getByText("· paused").waitFor();
+  }
+
+  test("a file goes, is paused, and after the page was closed goes on where it was", async () => {
+    const { video, uploadUrl } = await direct();
+    const file = await onDisk({ buffer: FILE.buffer, day: 1 });
+    const { page } = await open(uploadUrl);
+    await sendSome(page, file);
     assert.match(await page.title(), /^\d+ % – Upload$/);
     await page.close();
 
     const again = await open(uploadUrl);
-    await again.page.setInputFiles("input", FILE);
+    await again.page.setInputFiles("input", file);
     await again.page.getByText("Your video has arrived").waitFor();
     assert.ok(again.offsets[0]! > 0, String(again.offsets));
     assert.deepEqual(await world.source(video.uid), FILE.buffer);
@@ -74,6 +90,20 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     assert.equal(new URL((await again.page.getByText("Watch it").getAttribute("href"))!).pathname, `/${video.uid}/watch`);
     await again.page.reload();
     await again.page.getByText("Your video has arrived").waitFor();
+  });
+
+  test("another file of the same name and size is sent from its beginning, in pieces that the server takes", async () => {
+    const { video, uploadUrl } = await direct();
+    const { page } = await open(uploadUrl);
+    await sendSome(page, await onDisk({ buffer: FILE.buffer, day: 2 }));
+    await page.close();
+
+    const other = Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "leer")]);
+    const again = await open(uploadUrl);
+    await again.page.setInputFiles("input", await onDisk({ buffer: other, day: 3 }));
+    await again.page.getByText("Your video has arrived").waitFor();
+    assert.deepEqual(again.offsets, [0, CHUNK_MB * MIB]);
+    assert.deepEqual(await world.source(video.uid), other);
   });
 
   test("a file is dropped anywhere on the page", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { localAddress } from "../../../web/embed/addresses.ts";
 import { pickCaptions } from "../../../web/player/captions.ts";
-import { readOptions, readPreload, readTime, webAddress } from "../../../web/player/options.ts";
+import { type PlayerOptions, readOptions, readPreload, readTime, webAddress, writeOptions } from "../../../web/player/options.ts";
 import { createPace, sizeText, timeText } from "../../../web/upload/figures.ts";
 
 const options = (query: string) => readOptions(new URLSearchParams(query));
@@ -15,6 +15,20 @@ test("the query of the address says how the player is wanted, in the words of th
   const all = options(`autoplay=false&mute=true&loop&controls=false&preload=true&poster=https%3A%2F%2Fa.example%2Fp.jpg&primaryColor=%23f00&letterboxColor=transparent&defaultTextTrack=pt-BR&startTime=1h2m3s&dvrEnabled=true&ad-url=https://ads.example/v&src=${ID}&parentOrigin=https://a.example/page`);
   assert.deepEqual(all, { autoplay: true, muted: true, loop: true, controls: false, preload: "auto", poster: "https://a.example/p.jpg", primaryColor: "#f00", letterboxColor: "transparent", defaultTextTrack: "pt-BR", startTime: 3723, adUrl: "https://ads.example/v", dvr: true, src: ID, parentOrigin: "https://a.example" });
   assert.deepEqual([options("muted=false").muted, options("loop=true").loop, options("controls").controls, options("autoplay").autoplay], [false, true, true, true]);
+});
+
+test("a query that was written says what the player is like, whatever it said before", () => {
+  const text = fc.option(fc.string({ minLength: 1 }), { nil: undefined });
+  const address = fc.option(fc.webUrl().map((url) => new URL(url).href), { nil: undefined });
+  const changed = fc.record<Partial<PlayerOptions>>({
+    autoplay: fc.boolean(), muted: fc.boolean(), loop: fc.boolean(), controls: fc.boolean(), preload: fc.constantFrom("none", "metadata", "auto"),
+    poster: address, primaryColor: text, letterboxColor: text, defaultTextTrack: text, adUrl: address,
+  });
+  const before = fc.constantFrom("", `autoplay&mute&loop=1&controls=false&preload&poster=x&ad-url=https://ads.example/v&src=${ID}&defaultTextTrack=`);
+  fc.assert(fc.property(before, changed, (query, change) => {
+    const wanted = { ...options(`${query}&startTime=5&dvrEnabled=true&parentOrigin=https://a.example`), ...change };
+    assert.deepEqual(readOptions(writeOptions(wanted, new URLSearchParams(`${query}&startTime=5&dvrEnabled=true&parentOrigin=https://a.example`))), { ...wanted, src: undefined });
+  }));
 });
 
 test("times are seconds or hours, minutes and seconds; nonsense is the beginning", () => {

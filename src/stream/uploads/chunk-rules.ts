@@ -23,5 +23,7 @@ export function checkChunk({ offset, octets, length, max }: Chunk): void {
   if (max > 0 && octets > max) throw bad(`at most ${max} bytes (chunkSize of tus-js-client; stream.chunk_mb here)`);
   if (offset + octets >= length) return;
   if (octets % UNIT !== 0) throw bad(`a multiple of 256KiB (${UNIT} bytes) unless it is the last one`);
-  if (octets < MIN) throw bad(`at least ${MIN} bytes unless it is the last one`);
+  // Where no chunk may be so large, the largest will do.
+  const min = max > 0 ? Math.min(MIN, max) : MIN;
+  if (octets < min) throw bad(`at least ${min} bytes unless it is the last one`);
 }

@@ -15,6 +15,7 @@ export type UploadPages = (request: IncomingMessage, response: ServerResponse, p
 export interface ShownUpload {
   state: "open" | "done" | "expired";
   maxBytes?: number;
+  chunkBytes?: number;
   maxDurationSeconds?: number;
   /** Address of the video's watch page; absent for protected videos. */
   watch?: string;
@@ -96,7 +97,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
     const state = row.finished_at !== null || video.state !== "pendingupload" ? "done" : isLate(row, video) ? "expired" : "open";
     const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
-    const shown: ShownUpload = { state, maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes), ...(maxDurationSeconds !== null && { maxDurationSeconds }), ...(!requireSignedURLs && { watch: urls.of(video).watch }) };
+    const shown: ShownUpload = { state, maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes), ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }), ...(maxDurationSeconds !== null && { maxDurationSeconds }), ...(!requireSignedURLs && { watch: urls.of(video).watch }) };
     if (page !== undefined) return page(request, response, shown);
     response.writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }).end(`${STATES[state]}\n`);
   }

@@ -15,6 +15,7 @@ test("chunks: whole units of 256 KiB, 5 MiB at least, except the last; the text 
   chunk(1, { offset: 1000 * MIB - 1 });
   chunk(77, { length: 77 });
   chunk(900 * MIB, { max: 0 });
+  chunk(2 * MIB, { max: 2 * MIB });
   const refused = (text: RegExp) => (err: unknown) => err instanceof UserError && err.code === 10005 && err.entry.http === 400 && text.test(err.message);
   assert.throws(() => chunk(5 * MIB + 1), refused(/Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242881 bytes/));
   assert.throws(() => chunk(262_144), refused(/at least 5242880 bytes unless it is the last one, and not 262144 bytes/));

@@ -9,14 +9,16 @@ const TIMEOUT_MS = 8000;
 const STALL_MS = 10_000;
 
 /** Shows the advertisement of `url` in `stage`, before `video`. Resolves when the video may go on, whatever happened: an advertisement is never in its way. */
-export async function runAdBreak(url: string, stage: HTMLElement, video: HTMLVideoElement, tell: (event: AdEvent) => void): Promise<void> {
+export async function runAdBreak(url: string, stage: HTMLElement, video: HTMLVideoElement, mayShow: (file: string) => Promise<boolean>, tell: (event: AdEvent) => void): Promise<void> {
   const abort = new AbortController();
   let started = false;
   const timer = setTimeout(() => abort.abort(), TIMEOUT_MS);
   try {
     const ad = await loadAd(url, abort.signal);
     if (ad === undefined) return;
-    await show(ad, stage, video, abort, () => {
+    const file = bestFile(ad, stage);
+    if (!(await mayShow(file))) return;
+    await show(ad, file, stage, video, abort, () => {
       started = true;
       clearTimeout(timer);
       tell("stream-adstart");
@@ -32,9 +34,9 @@ export async function runAdBreak(url: string, stage: HTMLElement, video: HTMLVid
   }
 }
 
-function show(ad: AdDocument, stage: HTMLElement, video: HTMLVideoElement, abort: AbortController, onStart: () => void): Promise<void> {
+function show(ad: AdDocument, file: string, stage: HTMLElement, video: HTMLVideoElement, abort: AbortController, onStart: () => void): Promise<void> {
   const { signal } = abort;
-  const clip = h("video", { playsinline: true, src: bestFile(ad, stage), "aria-label": "Advertisement" });
+  const clip = h("video", { playsinline: true, src: file, "aria-label": "Advertisement" });
   const left = h("span", { class: "ad-label" }, "Ad");
   const skip = h("button", { type: "button", class: "ad-button", hidden: true }, "Skip ad");
   const resume = h("button", { type: "button", class: "ad-resume", "aria-label": "Play", hidden: true });

@@ -13,15 +13,32 @@ export interface ComposeCaptionsParts {
 }
 
 export interface ComposedCaptions {
-  /** Among them what manifests name (TextTracks); `start()` where jobs are run; `forgetVideo` for what is deleted. */
+  /** Among them what manifests name (TextTracks); `forgetVideo` for what is deleted; `start()` where jobs are run: it also takes up what an earlier process has left. */
   captions: Captions;
   routes: Route[];
 }
 
 const GRACE_MS = 10_000;
+const EVERY_MS = 60_000;
 
 export function composeCaptions({ store: { db, objects, events, jobs }, settings, tools, videos, folder }: ComposeCaptionsParts, { clock, ids, log, lifecycle }: Basics): ComposedCaptions {
   const captions = createCaptions({ db, objects, events, jobs, tools, videos, clock, ids, log, settings: settings.stream, folder });
-  lifecycle.onStop("captions", () => captions.close(), { timeoutMs: GRACE_MS + 5000 });
-  return { captions, routes: streamCaptionsRoutes({ captions }) };
+  let timer: NodeJS.Timeout | undefined;
+  lifecycle.onStop("captions", async () => {
+    clearInterval(timer);
+    await captions.close();
+  }, { timeoutMs: GRACE_MS + 5000 });
+  const recover = () => void captions.recover().catch((err: unknown) => log.warn({ err }, "captions that are generated could not be looked after; it is tried again"));
+
+  return {
+    captions: {
+      ...captions,
+      start() {
+        captions.start();
+        recover();
+        timer = setInterval(recover, EVERY_MS).unref();
+      },
+    },
+    routes: streamCaptionsRoutes({ captions }),
+  };
 }

@@ -171,6 +171,17 @@ export function audioConformance(engine: TestEngine): void {
     assert.deepEqual(await audio.tracks.of(uid), [{ uid: added.uid, label: "x", default: false }]);
   });
 
+  test("a track whose job could not be made keeps its file, and is prepared later", needsFfmpeg, async (t) => {
+    const { audio, send, settled, db, jobs, keysOf } = await setUp(t);
+    t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
+    const added = await send("x", await bytesOf(SOUND));
+    assert.deepEqual([added.status, (await keysOf()).length], ["queued", 1]);
+    await db.tables<AudioTrackTables>().updateTable("stream_audio_tracks").set({ created_at: 1 }).execute();
+    audio.start();
+    await audio.recover();
+    assert.equal((await settled(added.uid)).status, "ready");
+  });
+
   test("there are 32 at most, and none of a deleted video", async (t) => {
     const { audio, send, uid } = await setUp(t);
     for (let i = 0; i < 32; i++) await send(String(i), Buffer.from("1"));

@@ -3,7 +3,7 @@ import { createRecent, type Recent } from "../../kernel/recent.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import { isUniqueViolation, type Db, type Events, type Jobs, type JobWorker, type ObjectStore } from "../../store/index.ts";
+import type { Db, Events, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/port.ts";
 import type { AudioTracks, ExtraAudio } from "../playback/port.ts";
@@ -13,7 +13,7 @@ import { VIDEO_CHANGED } from "../videos/known.ts";
 import type { Videos } from "../videos/port.ts";
 import { audioRendition, type AddedTrack, type AudioSource, type AudioSources } from "./port.ts";
 import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
-import { createTracksTable, trackByUid, tracksOf, type AudioTrackRow, type AudioTrackTables } from "./tracks-table.ts";
+import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
 
 export interface AudioParts {
   db: Db;
@@ -70,7 +70,7 @@ const GIB = 1024 ** 3;
 const DELETED_AT_ONCE = 500;
 
 export function createAudio(parts: AudioParts): Audio {
-  const { db, objects, jobs, events, videos, fetch, settings, clock, ids } = parts;
+  const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = parts;
   const table = createTracksTable(db);
   const known: Recent<ExtraAudio[]> = createRecent({ clock, ...KNOWN, read: async (video) => (await table.of(video)).filter(({ status }) => status === "ready").map(({ uid, label, is_default: isDefault }) => ({ uid, label, default: isDefault === 1 })) });
   const unsubscribe = events.subscribe(VIDEO_CHANGED, forget);
@@ -88,15 +88,11 @@ export function createAudio(parts: AudioParts): Audio {
 
   async function insert(account: string, video: string, { uid, label, url }: { uid: string; label: string; url: string | null }): Promise<AddedTrack> {
     const row: AudioTrackRow = { uid, video_uid: video, account_id: account, label, is_default: 0, status: "queued", url, source: null, error: null, job: "", created_at: clock.now() };
-    try {
-      await db.transaction<AudioTrackTables, void>(async (tx) => {
-        if ((await tracksOf(tx, video).execute()).length >= MOST_TRACKS) throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
-        await tx.insertInto("stream_audio_tracks").values(row).execute();
-      });
-    } catch (err) {
-      throw isUniqueViolation(err) ? labelTaken(label) : err;
-    }
-    await enqueue(row);
+    const put = await table.insert(row, MOST_TRACKS);
+    if (put === "full") throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
+    if (put === "labelTaken") throw labelTaken(label);
+    // The row is there, and its file is not to be taken from it any more: `recover` makes the job.
+    await enqueue(row).catch((err: unknown) => log.warn({ err, video, track: uid }, "the job of an audio track could not be made; it is made later"));
     return show(row);
   }
 
@@ -145,29 +141,17 @@ export function createAudio(parts: AudioParts): Audio {
     async edit(account, video, track, change) {
       await videos.get(account, video);
       const label = change.label === undefined ? undefined : checkedLabel(change.label);
-      try {
-        const row = await db.transaction<AudioTrackTables, AudioTrackRow>(async (tx) => {
-          const before = isHexId(track) ? await trackByUid(tx, track).executeTakeFirst() : undefined;
-          if (before?.video_uid !== video) throw streamErrors.trackNotFound({ uid: track });
-          const after: AudioTrackRow = { ...before, ...(label !== undefined && { label }), ...(change.default !== undefined && { is_default: change.default ? 1 : 0 }) };
-          if (change.default === true) await tx.updateTable("stream_audio_tracks").set({ is_default: 0 }).where("video_uid", "=", video).execute();
-          await tx.updateTable("stream_audio_tracks").set({ label: after.label, is_default: after.is_default }).where("uid", "=", track).execute();
-          return after;
-        });
-        changed(video);
-        return show(row);
-      } catch (err) {
-        throw isUniqueViolation(err) ? labelTaken(label!) : err;
-      }
+      const row = isHexId(track) ? await table.edit(video, track, { label, isDefault: change.default }) : undefined;
+      if (row === undefined) throw streamErrors.trackNotFound({ uid: track });
+      if (row === "labelTaken") throw labelTaken(label!);
+      changed(video);
+      return show(row);
     },
     async delete(account, video, track) {
       await videos.get(account, video);
-      await db.transaction<AudioTrackTables, void>(async (tx) => {
-        const row = isHexId(track) ? await trackByUid(tx, track).executeTakeFirst() : undefined;
-        if (row?.video_uid !== video) throw streamErrors.trackNotFound({ uid: track });
-        if (row.is_default === 1) throw streamErrors.badParameter({ reason: "the default audio track is not deleted: make another one the default first, or this one not the default" });
-        await tx.deleteFrom("stream_audio_tracks").where("uid", "=", track).execute();
-      });
+      const deleted = isHexId(track) ? await table.delete(video, track) : undefined;
+      if (deleted === undefined) throw streamErrors.trackNotFound({ uid: track });
+      if (deleted === "isDefault") throw streamErrors.badParameter({ reason: "the default audio track is not deleted: make another one the default first, or this one not the default" });
       changed(video);
       for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`]) await deleteBelow(objects, `${prefix}/`);
     },

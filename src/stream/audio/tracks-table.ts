@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import type { Db, Migration } from "../../store/index.ts";
+import { isUniqueViolation, type Db, type Migration } from "../../store/index.ts";
 import type { AddedTrack } from "./port.ts";
 
 export interface AudioTrackTables {
@@ -23,7 +23,7 @@ export interface AudioTrackTables {
 }
 
 export type AudioTrackRow = AudioTrackTables["stream_audio_tracks"];
-export type AudioTracksExecutor = Kysely<AudioTrackTables>;
+type AudioTracksExecutor = Kysely<AudioTrackTables>;
 
 export const audioMigrations: Migration[] = [{
   name: "stream-audio-001",
@@ -48,14 +48,37 @@ export const audioMigrations: Migration[] = [{
   },
 }];
 
-export const tracksOf = (db: AudioTracksExecutor, video: string) => db.selectFrom("stream_audio_tracks").selectAll().where("video_uid", "=", video).orderBy("created_at").orderBy("uid");
-export const trackByUid = (db: AudioTracksExecutor, uid: string) => db.selectFrom("stream_audio_tracks").selectAll().where("uid", "=", uid);
+const tracksOf = (db: AudioTracksExecutor, video: string) => db.selectFrom("stream_audio_tracks").selectAll().where("video_uid", "=", video).orderBy("created_at").orderBy("uid");
+const trackByUid = (db: AudioTracksExecutor, uid: string) => db.selectFrom("stream_audio_tracks").selectAll().where("uid", "=", uid);
 
 export function createTracksTable(db: Db) {
   const tables: AudioTracksExecutor = db.tables<AudioTrackTables>();
   return {
     of: (video: string): Promise<AudioTrackRow[]> => db.read(tracksOf(tables, video)),
     find: async (uid: string): Promise<AudioTrackRow | undefined> => (await db.read(trackByUid(tables, uid)))[0],
+    /** "full": the video has `max` already. */
+    insert: (row: AudioTrackRow, max: number): Promise<"inserted" | "full" | "labelTaken"> => unlessTaken(db.transaction<AudioTrackTables, "inserted" | "full">(async (tx) => {
+      if ((await tracksOf(tx, row.video_uid).execute()).length >= max) return "full";
+      await tx.insertInto("stream_audio_tracks").values(row).execute();
+      return "inserted";
+    })),
+    /** To make one the default takes that from the others. Undefined: the video has no such track. */
+    edit: (video: string, uid: string, { label, isDefault }: { label: string | undefined; isDefault: boolean | undefined }): Promise<AudioTrackRow | "labelTaken" | undefined> => unlessTaken(db.transaction<AudioTrackTables, AudioTrackRow | undefined>(async (tx) => {
+      const before = await trackByUid(tx, uid).executeTakeFirst();
+      if (before?.video_uid !== video) return undefined;
+      const after: AudioTrackRow = { ...before, ...(label !== undefined && { label }), ...(isDefault !== undefined && { is_default: isDefault ? 1 : 0 }) };
+      if (isDefault === true) await tx.updateTable("stream_audio_tracks").set({ is_default: 0 }).where("video_uid", "=", video).execute();
+      await tx.updateTable("stream_audio_tracks").set({ label: after.label, is_default: after.is_default }).where("uid", "=", uid).execute();
+      return after;
+    })),
+    /** Not the default one. Undefined: the video has no such track. */
+    delete: (video: string, uid: string): Promise<"deleted" | "isDefault" | undefined> => db.transaction<AudioTrackTables, "deleted" | "isDefault" | undefined>(async (tx) => {
+      const row = await trackByUid(tx, uid).executeTakeFirst();
+      if (row?.video_uid !== video) return undefined;
+      if (row.is_default === 1) return "isDefault";
+      await tx.deleteFrom("stream_audio_tracks").where("uid", "=", uid).execute();
+      return "deleted";
+    }),
     /** False when it was deleted. */
     change: async (uid: string, change: Partial<AudioTrackRow>): Promise<boolean> => (await db.write(tables.updateTable("stream_audio_tracks").set(change).where("uid", "=", uid))).affected > 0,
     deleteOf: async (video: string): Promise<void> => void (await db.write(tables.deleteFrom("stream_audio_tracks").where("video_uid", "=", video))),
@@ -65,3 +88,10 @@ export function createTracksTable(db: Db) {
 }
 
 export type TracksTable = ReturnType<typeof createTracksTable>;
+
+/** Labels of a video are unlike each other: the index says so, also when two come at once. */
+const unlessTaken = <T>(work: Promise<T>): Promise<T | "labelTaken"> =>
+  work.catch((err: unknown) => {
+    if (isUniqueViolation(err)) return "labelTaken";
+    throw err;
+  });

@@ -61,7 +61,8 @@ export interface CaptionsTable {
   /** The row that was there. */
   delete(uid: string, language: string): Promise<CaptionRow | undefined>;
   deleteAll(uid: string): Promise<void>;
-  making(limit: number): Promise<CaptionRow[]>;
+  /** Of which nothing was heard since `before`. */
+  making(before: number, limit: number): Promise<CaptionRow[]>;
 }
 
 export function createCaptionsTable(db: Db): CaptionsTable {
@@ -93,6 +94,6 @@ export function createCaptionsTable(db: Db): CaptionsTable {
     async deleteAll(uid) {
       await db.write(captions.deleteFrom("stream_captions").where("video_uid", "=", uid));
     },
-    making: (limit) => captions.selectFrom("stream_captions").selectAll().where("status", "=", "inprogress").orderBy("modified_at").limit(limit).execute(),
+    making: (before, limit) => captions.selectFrom("stream_captions").selectAll().where("status", "=", "inprogress").where("modified_at", "<", before).orderBy("modified_at").limit(limit).execute(),
   };
 }

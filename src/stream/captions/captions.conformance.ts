@@ -52,7 +52,7 @@ async function setUp(t: TestContext, engine: TestEngine, { command = [] as strin
     t.after(events.subscribe("stream.captions", look));
     look();
   });
-  return { captions, videos, objects, events, uid, kept, ready, settled, folder, other: () => createCaptions(parts) };
+  return { captions, videos, objects, events, jobs, db, clock, uid, kept, ready, settled, folder, other: () => createCaptions(parts) };
 }
 
 export function captionsConformance(engine: TestEngine): void {
@@ -147,6 +147,33 @@ export function captionsConformance(engine: TestEngine): void {
     // A file of somebody's own takes the place of what was generated.
     assert.deepEqual((await captions.upload(A, uid, "en", VTT)).caption, { language: "en", label: "English", generated: false, status: "ready" });
     assert.equal((await kept()).length, 1);
+  });
+
+  test("captions whose job could not be made, or is lost, are made later", needsFfmpeg, async (t) => {
+    const script = `console.log(${JSON.stringify(VTT.toString())})`;
+    const { captions, uid, ready, settled, clock, jobs, db } = await setUp(t, engine, { command: [process.execPath, "-e", script] });
+    await ready(await clip({}));
+    captions.start();
+    t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
+    assert.equal((await captions.generate(A, uid, "en")).status, "inprogress");
+    // It may be just being made.
+    await captions.recover();
+    const made = () => db.tables<{ jobs: { kind: string } }>().selectFrom("jobs").select("kind").where("kind", "=", "stream.caption").execute();
+    assert.deepEqual(await made(), []);
+    clock.advance(61_000);
+    await captions.recover();
+    assert.equal((await settled("en")).status, "ready");
+  });
+
+  test("captions whose worker died in every attempt are an error, which may be tried again", async (t) => {
+    const { captions, uid, ready, clock, db } = await setUp(t, engine, { command: ["/bin/true"] });
+    await ready(undefined);
+    await captions.generate(A, uid, "en");
+    await db.tables<{ jobs: { kind: string; status: string } }>().updateTable("jobs").set({ status: "failed" }).where("kind", "=", "stream.caption").execute();
+    clock.advance(61_000);
+    await captions.recover();
+    assert.equal((await captions.get(A, uid, "en")).status, "error");
+    assert.equal((await captions.generate(A, uid, "en")).status, "inprogress");
   });
 
   test("a program that fails, is not there or writes nonsense leaves an error, which may be tried again; what is deleted meanwhile stays deleted", needsFfmpeg, async (t) => {

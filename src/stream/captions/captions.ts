@@ -121,6 +121,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
       return now && read(now);
     },
 
+    recover: generation.recover,
     start: generation.start,
     async close() {
       unsubscribe();

@@ -19,6 +19,7 @@ export interface GenerationParts extends CaptionsParts {
 
 export interface Generation {
   begin(video: Video, language: string, max: number): Promise<CaptionRow>;
+  recover(): Promise<void>;
   start(): void;
   close(): Promise<void>;
 }
@@ -26,8 +27,9 @@ export interface Generation {
 const KIND = "stream.caption";
 const ATTEMPTS = 5;
 const LEASE_MS = 30_000;
-/** Of generations that an earlier process left, looked at once at the start. */
-const MOST_LEFT = 1000;
+/** A row of which nothing was heard for this long is looked at. */
+const SILENT_MS = 60_000;
+const RECOVERED_AT_ONCE = 200;
 
 interface Payload {
   uid: string;
@@ -51,9 +53,10 @@ export function createGeneration(parts: GenerationParts): Generation {
     if (minutes > settings.caption_minutes) throw streamErrors.videoTooLong({ minutes: Math.ceil(minutes), limit: settings.caption_minutes });
   }
 
-  async function enqueue({ video_uid: uid, language, attempt }: Pick<CaptionRow, "video_uid" | "language" | "attempt">): Promise<void> {
-    const payload: Payload = { uid, language, attempt: attempt! };
-    await table.setJob(uid, language, attempt!, await jobs.enqueue(KIND, payload, { key: attempt!, attempts: ATTEMPTS }));
+  async function enqueue(row: CaptionRow): Promise<void> {
+    const payload = payloadOf(row);
+    const { uid, language, attempt } = payload;
+    await table.setJob(uid, language, attempt, await jobs.enqueue(KIND, payload, { key: attempt, attempts: ATTEMPTS }));
   }
 
   async function end({ uid, language, attempt }: Payload, vtt: string | undefined): Promise<void> {
@@ -77,14 +80,6 @@ export function createGeneration(parts: GenerationParts): Generation {
     }
   }
 
-  /** Rows whose job was never enqueued, or is gone. */
-  async function recover(): Promise<void> {
-    for (const row of await table.making(MOST_LEFT)) {
-      const job = row.job === null ? undefined : await jobs.get(row.job);
-      if (row.attempt !== null && job?.status !== "waiting" && job?.status !== "running") await enqueue(row);
-    }
-  }
-
   return {
     async begin(video, language, max) {
       check(video, language);
@@ -94,13 +89,24 @@ export function createGeneration(parts: GenerationParts): Generation {
       if (put === "full") throw streamErrors.tooManyCaptions({ limit: max });
       if ("refused" in put) throw streamErrors.captionsExist({ language });
       changed(video.uid);
-      await enqueue(row);
+      // The row is there, and stands in the way of another wish for the same: `recover` makes the job.
+      await enqueue(row).catch((err: unknown) => log.warn({ err, video: video.uid, language }, "the job that generates captions could not be made; it is made later"));
       return row;
+    },
+    async recover() {
+      for (const row of await table.making(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+        const job = row.job === null ? undefined : await jobs.get(row.job);
+        // Whoever was at it died in every attempt.
+        if (job?.status === "failed") await end(payloadOf(row), undefined);
+        else if (job === undefined || job.status === "done") await enqueue(row);
+      }
     },
     start() {
       worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) => run(payload as Payload, attempt >= ATTEMPTS, signal));
-      recover().catch((err: unknown) => log.warn({ err }, "captions that were being generated could not be taken up again; the next start tries it"));
     },
     close: async () => worker?.stop(),
   };
 }
+
+/** Of a row that is being made: it has an attempt. */
+const payloadOf = ({ video_uid: uid, language, attempt }: CaptionRow): Payload => ({ uid, language, attempt: attempt! });

@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createGuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { createManualClock, UserError } from "../../kernel/index.ts";
+import { VIDEO_CHANGED } from "../videos/known.ts";
+import { createUploadsTable } from "./uploads-table.ts";
 import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
 
 async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
@@ -220,4 +222,74 @@ test("an address that nobody fetches, for want of a job, is taken up", async (t)
   clock.advance(11 * 60_000);
   await uploads.recover();
   assert.equal((await settled(uid)).state, "queued");
+});
+
+test("of what is not to be copied any more no row is left that would be taken up again and again", { timeout: 60_000 }, async (t) => {
+  const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
+  const { uploads, db, videos, objects, source } = await open(t);
+  const table = createUploadsTable(db);
+  const [whole, failed] = [await uploads.copy(ACCOUNT, { url: origin.url }), await uploads.copy(ACCOUNT, { url: origin.url })];
+  // As a crash leaves it, right after the video was told of.
+  await objects.put(`stream/${whole.uid}/source`, Buffer.from("film"));
+  await videos.uploaded(whole.uid, { key: `stream/${whole.uid}/source`, size: 4 });
+  await videos.failed(failed.uid, "ERR_FETCH_ORIGIN_ERROR");
+  uploads.start();
+  for (const { uid } of [whole, failed]) while ((await table.find(uid)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.asked.includes("GET")], ["film", "queued", false]);
+});
+
+test("a database that is away for all attempts gives no copy up, and leaves nobody listening", { timeout: 60_000 }, async (t) => {
+  const bytes = video(1000);
+  const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
+  const { uploads, db, videos, events, settled } = await open(t);
+  let listening = 0;
+  const subscribe = events.subscribe.bind(events);
+  t.mock.method(events, "subscribe", (topic: string, hear: (id: string) => void) => {
+    const unsubscribe = subscribe(topic, hear);
+    if (topic === VIDEO_CHANGED) listening++;
+    return () => {
+      if (topic === VIDEO_CHANGED) listening--;
+      unsubscribe();
+    };
+  });
+  const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
+  const away = t.mock.method(videos, "find", () => Promise.reject(new Error("the database is away")));
+  uploads.start();
+  const jobs = db.tables<{ jobs: { kind: string; status: string } }>().selectFrom("jobs").select("status").where("kind", "=", "stream.copy");
+  while ((await jobs.execute())[0]!.status !== "failed") await new Promise((resolve) => setTimeout(resolve, 5));
+  away.mock.restore();
+  assert.deepEqual([listening, (await videos.find(uid))?.state], [0, "downloading"]);
+  await createUploadsTable(db).change(uid, { touched_at: 1 });
+  await uploads.recover();
+  assert.equal((await settled(uid)).state, "queued");
+});
+
+test("a copy that takes long is not begun a second time", { timeout: 60_000 }, async (t) => {
+  const bytes = video(3000);
+  const pieces: ServerResponse[] = [];
+  const begun = Promise.withResolvers<void>();
+  const origin = await startOrigin(t, (request, response) => {
+    if (request.method === "HEAD") return serve(request, response, bytes);
+    response.writeHead(200, { "content-length": bytes.length }).write(bytes.subarray(0, 1000));
+    pieces.push(response);
+    begun.resolve();
+  });
+  const clock = createManualClock(Date.UTC(2026, 10, 21));
+  const { uploads, db, settled } = await open(t, { clock });
+  const table = createUploadsTable(db);
+  uploads.start();
+  const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
+  await begun.promise;
+  // In steps, as the job has to keep its lease.
+  for (let step = 0; step < 70; step++) {
+    clock.advance(10_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const before = (await table.find(uid))!.touched_at;
+  pieces[0]!.write(bytes.subarray(1000, 2000));
+  while ((await table.find(uid))!.touched_at === before) await new Promise((resolve) => setImmediate(resolve));
+  await uploads.recover();
+  const jobs = await db.tables<{ jobs: { kind: string } }>().selectFrom("jobs").select("kind").where("kind", "=", "stream.copy").execute();
+  pieces[0]!.end(bytes.subarray(2000));
+  assert.deepEqual([(await settled(uid)).state, jobs.length, origin.asked], ["queued", 1, ["HEAD", "GET"]]);
 });

@@ -61,8 +61,8 @@ export function createCopies(parts: CreationParts): Copies {
         throw new Error("the file at its origin has become another one");
       }
       Object.assign(row, { length: size ?? null, version: version ?? null });
-      await table.change(row.uid, { length: row.length, version: row.version, touched_at: clock.now() });
-      const now = await partial.append(start, answer.body);
+      await table.change(row.uid, { length: row.length, version: row.version });
+      const now = await partial.append(start, sources.touching(row.uid, answer.body));
       if (now > limit) throw new ForGood(tooLarge().message);
       if (row.length !== null && now !== row.length) throw new Error(`${now} of ${row.length} bytes came`);
       return finished(row, now);
@@ -103,21 +103,29 @@ export function createCopies(parts: CreationParts): Copies {
     const unsubscribe = events.subscribe(VIDEO_CHANGED, (id) => {
       if (id === uid || id === "") isGone().catch(() => {});
     });
-    await isGone();
-    const end = await turns.take(uid, { signal });
+    let end: (() => void) | undefined;
     try {
+      await isGone();
+      end = await turns.take(uid, { signal });
       if (end === undefined) throw streamErrors.uploadBusy();
-      if (gone.signal.aborted) return await sources.discard(uid);
+      gone.signal.throwIfAborted();
       await copy(row, AbortSignal.any([signal, gone.signal]));
     } catch (err) {
-      if (gone.signal.aborted) return await sources.discard(uid);
-      if (signal.aborted) throw err;
+      if (gone.signal.aborted) return await forget(uid);
+      // Before its turn nothing was tried, and so there is nothing to give up: somebody else may be at it.
+      if (signal.aborted || end === undefined) throw err;
       if (!isLasting(err) && attempt < attempts) throw err;
       await giveUp(row, err);
     } finally {
       unsubscribe();
       end?.();
     }
+  }
+
+  /** A row that stayed would be taken up again and again. */
+  async function forget(uid: string): Promise<void> {
+    await sources.discard(uid);
+    await table.remove(uid);
   }
 
   async function giveUp({ uid }: UploadRow, err: unknown): Promise<void> {

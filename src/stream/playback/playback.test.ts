@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { needsFfmpeg } from "../../../test/support/media.ts";
 import { anyVideo, emptyObjects, ntscModel, serveDelivery, serveVideo, storedSegments, UID } from "./playback.testing.ts";
+import { segmentKey } from "../encode/port.ts";
 import { createPlayback } from "./playback.ts";
 import type { PlaybackTracks } from "./port.ts";
 
@@ -106,6 +107,25 @@ test("before the model is there the answer is 404 and to be asked again; of a vi
   }
   const get = await manifests(t, { video: { state: "error", model: null, errorReason: { code: "ERR_NON_VIDEO", text: "" } }, tracks: { captions } });
   for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "manifest/180p.m3u8", "segments/180p/0.m4s", "captions/de.vtt"]) assert.equal((await get(path)).status, 424, path);
+});
+
+test("segments that are asked for again come from memory; those of an added track that is deleted do not", async (t) => {
+  const objects = await emptyObjects(t);
+  const added = `audio-${"b".repeat(32)}`;
+  for (const rendition of ["180p", added]) await objects.put(segmentKey(UID, rendition, 0), Buffer.from(rendition));
+  const asked: string[] = [];
+  const stored = storedSegments(objects);
+  const segments: typeof stored = { get: (video, rendition, segment) => (asked.push(rendition), stored.get(video, rendition, segment)) };
+  const origin = await serveDelivery(t, { videos: [anyVideo({ model: ntscModel() })], routes: createPlayback({ segments }) });
+  const status = async (rendition: string) => {
+    const response = await fetch(`${origin}/${UID}/segments/${rendition}/0.m4s`);
+    await response.arrayBuffer();
+    return response.status;
+  };
+  for (let time = 0; time < 4; time++) for (const rendition of ["180p", added]) assert.equal(await status(rendition), 200);
+  assert.equal(asked.filter((rendition) => rendition === "180p").length, 2);
+  await objects.delete([segmentKey(UID, added, 0)]);
+  assert.equal(await status(added), 404);
 });
 
 test("ffmpeg and ffprobe read HLS and DASH to the last frame, without a warning", needsFfmpeg, async (t) => {

@@ -1,3 +1,4 @@
+import { audioRendition } from "../audio/port.ts";
 import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
 import type { Sendable } from "../delivery/send-bytes.ts";
 import { type Segments, segmentKey } from "../encode/port.ts";
@@ -19,6 +20,8 @@ export interface PlaybackOptions extends PlaybackTracks {
 /** Seconds that a manifest is good for: captions and audio may be added at any time, and more is ready soon while a video is encoded. */
 const CACHE_READY = 60;
 const CACHE_GROWING = 2;
+
+const ADDED_AUDIO = audioRendition("");
 
 const HLS = "application/vnd.apple.mpegurl";
 const DASH = "application/dash+xml";
@@ -51,6 +54,8 @@ export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...track
     const { video } = viewing;
     if (rendition === SOURCE_RENDITION) return source?.segment(video, "video", number);
     if (rendition === SOURCE_AUDIO) return source?.segment(video, "audio", number);
+    // It may be deleted while its video stays: whether it is there has to be asked each time.
+    if (rendition.startsWith(ADDED_AUDIO)) return segments.get(video, rendition, number, viewing);
     const key = segmentKey(video.uid, rendition, number);
     const kept = hot.get(key);
     if (kept !== undefined) return kept;

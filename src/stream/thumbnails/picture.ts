@@ -21,6 +21,9 @@ export interface PictureOptions extends Size {
   output?: string;
 }
 
+/** Of what is read from this second of the video on, nothing behind its end; an input's own `-t` counts from the first picture that comes. */
+export const insideFrom = ({ duration }: MediaModel, seconds: number): string[] => [`trim=end=${Math.max(0, duration - seconds).toFixed(6)}`];
+
 /** The filter that makes of the decoded pictures those that are asked for. */
 export function pictureFilter(model: MediaModel, { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: PictureOptions): string {
   const video = model.video!;

@@ -1,5 +1,5 @@
 import type { MediaModel } from "../model.ts";
-import { pictureFilter, type PictureOptions } from "./picture.ts";
+import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 
 /** Small pictures of a video in rows and columns of one image, for a preview while seeking. */
 export interface Sheet {
@@ -42,23 +42,40 @@ export function sheetOf({ interval, pictures, width, height, sheets }: Storyboar
   return { number, start: number * PER_SHEET * interval, interval, pictures: Math.min(PER_SHEET, pictures - number * PER_SHEET), width, height };
 }
 
+/** Key frames alone are decoded; NEAR: and the one before is the first. */
+const KEYS = ["-skip_frame", "nokey"];
+const NEAR = [...KEYS, "-noaccurate_seek"];
+
 /** Further apart than this it is cheaper to open the file once for each picture than to read all that lies between them. */
 const READ_THROUGH_S = 10;
 
-/** The picture of each interval is the key frame nearest to its middle: no others are decoded. Too small for a watermark. */
-export function sheetArgs(model: MediaModel, { start, interval, pictures, width, height }: Sheet, source: string, { tonemap }: Pick<PictureOptions, "tonemap">): string[] {
+/** A seek may end at the key frame before the one that it was meant for: some formats know only when pictures are decoded. */
+const ASTRAY_S = 1;
+
+/**
+ * The picture of each interval is the key frame nearest to its middle: no others are decoded. Too small for a watermark.
+ * `isPart`: the source has more than the video, which nobody is to see; where the key frame before may be outside, there is decoded from it on.
+ */
+export function sheetArgs(model: MediaModel, { start, interval, pictures, width, height }: Sheet, source: string, { tonemap, isPart }: Pick<PictureOptions, "tonemap"> & { isPart: boolean }): string[] {
   const tile = `tile=${COLUMNS}x${Math.ceil(pictures / COLUMNS)}:nb_frames=${pictures}`;
   const size = { width, height, fit: "scale", tonemap } as const;
-  const input = (seconds: number, length: number) => ["-skip_frame", "nokey", "-noaccurate_seek", ...(seconds > 0 ? ["-ss", seconds.toFixed(3)] : []), "-t", String(length), "-f", model.source.format, "-i", source];
+  const input = (seconds: number, length: number, how: string[]) => [...how, ...(seconds > 0 ? ["-ss", seconds.toFixed(6)] : []), "-t", String(length), "-f", model.source.format, "-i", source];
+  const inside = (from: number) => (isPart ? insideFrom(model, from) : []);
+  const mayBeginOutside = (from: number) => isPart && from < model.video!.keyframeInterval + ASTRAY_S;
   const output = ["-map", "[sheet]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "4", "-f", "mjpeg", "pipe:1"];
   if (interval <= READ_THROUGH_S) {
-    const steady = [`fps=fps=1/${interval}:start_time=0:round=near`, "tpad=stop=-1:stop_mode=clone", `trim=end_frame=${pictures}`];
-    return [...input(model.source.start + start, pictures * interval), "-filter_complex", `${pictureFilter(model, { ...size, first: steady })};[picture]${tile}[sheet]`, ...output];
+    const read = (how: string[]) => input(model.source.start + start, pictures * interval, how);
+    const outside = mayBeginOutside(start);
+    // The key frames come over the first picture that there is: it is what is seen until the first of them, be it to the end.
+    const first = pictureFilter(model, { ...size, first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`], output: "first" });
+    const keys = pictureFilter(model, { ...size, first: [...inside(start), `fps=fps=1/${interval}:round=near`], input: outside ? 1 : 0, output: "keys" });
+    return [...(outside ? [...read([]), ...read(KEYS)] : read(NEAR)), "-filter_complex", `${first};${keys};[first][keys]overlay=format=yuv444,${tile}[sheet]`, ...output];
   }
-  const middles = Array.from({ length: pictures }, (_, i) => Math.min(model.duration, start + (i + 0.5) * interval));
-  const chains = middles.map((_, i) => pictureFilter(model, { ...size, first: ["trim=end_frame=1"], input: i, output: `p${i}` }));
+  const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map((begin) => (begin + Math.min(model.duration, begin + interval)) / 2);
+  // Key frames before the middles have times before zero, at which nothing is put out.
+  const chains = middles.map((middle, i) => pictureFilter(model, { ...size, first: [...inside(middle), "trim=end_frame=1", "setpts=0"], input: i, output: `p${i}` }));
   const joined = `${middles.map((_, i) => `[p${i}]`).join("")}${pictures === 1 ? "null" : `concat=n=${pictures}`},${tile}[sheet]`;
-  return [...middles.flatMap((middle) => ["-threads", "1", ...input(model.source.start + middle, interval)]), "-filter_complex", [...chains, joined].join(";"), ...output];
+  return [...middles.flatMap((middle) => ["-threads", "1", ...input(model.source.start + middle, interval, mayBeginOutside(middle) ? [] : NEAR)]), "-filter_complex", [...chains, joined].join(";"), ...output];
 }
 
 /** WebVTT whose cues name a part of an image each (Media Fragments URI 1.0, 4.2.2). `nameOf`: where a sheet is, relative to the file. */

@@ -3,7 +3,7 @@ import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/port.ts";
 import { MediaRunError } from "../media/run-error.ts";
 import type { MediaModel } from "../model.ts";
-import { pictureFilter, type PictureOptions } from "./picture.ts";
+import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 import { sheetArgs, type Sheet } from "./sheet.ts";
 import type { Wish } from "./wish.ts";
 
@@ -12,11 +12,11 @@ export interface StillsParts {
   objects: Pick<ObjectStore, "file">;
 }
 
-/** Pictures from the source of a video, as octets of a JPEG or GIF. Throws imageFailed, encoderBusy, mediaToolsMissing. */
+/** Pictures from the source of a video, as octets of a JPEG or GIF. `isPart` (default false): the source has more than the video, which is not to be seen. Throws imageFailed, encoderBusy, mediaToolsMissing. */
 export interface Stills {
   /** JPEG, or GIF where the wish has motion. */
-  thumbnail(model: MediaModel, wish: Wish): Promise<Buffer>;
-  sheet(model: MediaModel, sheet: Sheet): Promise<Buffer>;
+  thumbnail(model: MediaModel, wish: Wish, about?: { isPart?: boolean }): Promise<Buffer>;
+  sheet(model: MediaModel, sheet: Sheet, about?: { isPart?: boolean }): Promise<Buffer>;
 }
 
 const WALL_MS = 30_000;
@@ -42,29 +42,29 @@ export function createStills({ tools, objects }: StillsParts): Stills {
   }
 
   return {
-    async thumbnail(model, wish) {
+    async thumbnail(model, wish, { isPart = false } = {}) {
       for (const earlier of EARLIER_S) {
         const at = Math.max(0, wish.time - earlier);
-        const picture = await draw(model, ({ source, watermark, options }) => [...inputAt(model, at), "-i", source, ...watermark, ...outputOf(model, wish, options)]);
+        const picture = await draw(model, ({ source, watermark, options }) => [...inputAt(model, at), "-i", source, ...watermark, ...outputOf(model, wish, { ...options, first: isPart ? insideFrom(model, at) : [] })]);
         if (picture.length > 0) return picture;
         if (at === 0) break;
       }
       throw streamErrors.imageFailed({ reason: "there is no picture in it" });
     },
-    async sheet(model, sheet) {
-      const picture = await draw(model, ({ source, options }) => sheetArgs(model, sheet, source, options));
+    async sheet(model, sheet, { isPart = false } = {}) {
+      const picture = await draw(model, ({ source, options }) => sheetArgs(model, sheet, source, { ...options, isPart }));
       if (picture.length === 0) throw streamErrors.imageFailed({ reason: "there is no picture in it" });
       return picture;
     },
   };
 }
 
-const inputAt = ({ source }: MediaModel, seconds: number) => [...(source.start + seconds > 0 ? ["-ss", (source.start + seconds).toFixed(3)] : []), "-f", source.format];
+const inputAt = ({ source }: MediaModel, seconds: number) => [...(source.start + seconds > 0 ? ["-ss", (source.start + seconds).toFixed(6)] : []), "-f", source.format];
 
-function outputOf(model: MediaModel, { motion, ...size }: Wish, options: Pick<PictureOptions, "watermark" | "tonemap">): string[] {
-  if (motion === undefined) return ["-filter_complex", pictureFilter(model, { ...size, ...options }), "-map", "[picture]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
+function outputOf(model: MediaModel, { motion, ...size }: Wish, { first, ...options }: Pick<PictureOptions, "watermark" | "tonemap"> & { first: string[] }): string[] {
+  if (motion === undefined) return ["-filter_complex", pictureFilter(model, { ...size, ...options, first }), "-map", "[picture]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
   const frames = Math.max(1, Math.round(Math.min(motion.duration, model.duration - size.time) * motion.fps));
   // One palette of what moves; the pattern of bayer is the same in every picture, so that what stands still costs nothing.
-  const filter = `${pictureFilter(model, { ...size, ...options, first: [`fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
+  const filter = `${pictureFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
   return ["-filter_complex", filter, "-map", "[moving]", "-loop", "0", "-f", "gif", "pipe:1"];
 }

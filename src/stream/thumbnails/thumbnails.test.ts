@@ -43,6 +43,19 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
   return { get, thumbnails, video, objects, runs: () => runs };
 }
 
+/** Red; from second 15 on five seconds of blue and five of white; then red again. A key frame every ten seconds. */
+const BETWEEN: ClipRecipe = {
+  inputs: ["-f", "lavfi", "-i", "color=red:s=320x180:r=30:d=15[a];color=blue:s=320x180:r=30:d=5[b];color=white:s=320x180:r=30:d=5[c];color=red:s=320x180:r=30:d=15[d];[a][b][c][d]concat=n=4:v=1[out0]"],
+  audio: false, keyframeSeconds: 10, output: ["-g", "1000"],
+};
+
+/** A part of a file, as clips are. */
+async function openClip(t: TestContext, recipe: ClipRecipe, start: number, end: number) {
+  const world = await open(t, recipe, { clip: { start, end } });
+  const model = { ...world.video.model!, duration: end - start, source: { ...world.video.model!.source, start } };
+  return { ...world, get: (path: string) => world.get(path, { ...world.video, model }) };
+}
+
 /** Decodes an image: its frames, size and a look at single pixels of the first frame. */
 async function seen(t: TestContext, bytes: Buffer) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-image-"));
@@ -180,6 +193,38 @@ describe("storyboards", needsFfmpeg, () => {
     ].join("\n"));
     const { size, colour } = await seen(t, (await get("storyboard-0.jpg")).bytes);
     assert.deepEqual([size, ...[0, 1, 2, 3].map((i) => colour((i + 0.25) / 5, 0.5))], ["800x90", "red", "red", "blue", "blue"]);
+  });
+
+  test("of a video with one key frame: that is on every sheet, and on every place of it", async (t) => {
+    const { get } = await open(t, { inputs: ["-f", "lavfi", "-i", "color=red:s=320x180:r=5:d=30[out0]"], audio: false, keyframeSeconds: 1000, output: ["-g", "1000"] });
+    for (const [sheet, middleOfLast] of [[0, 0.9], [1, 0.5]] as const) assert.equal((await seen(t, (await get(`storyboard-${sheet}.jpg`)).bytes)).colour(0.9, middleOfLast), "red", `${sheet}`);
+  });
+
+  for (const [start, end, colours] of [
+    [15, 25, ["blue", "blue", "blue", "blue", "blue", "white", "white", "white", "white", "white"]],
+    // With no key frame, one at its very beginning, one at its very end, and a bit of a second.
+    [16, 19, ["blue", "blue", "blue"]],
+    [20, 25, ["white", "white", "white", "white", "white"]],
+    [16, 20, ["blue", "blue", "blue", "blue"]],
+    [15, 16.5, ["blue", "blue"]],
+  ] as const) {
+    test(`of the clip ${start} to ${end}: nothing of what lies outside is seen`, async (t) => {
+      const { get } = await openClip(t, BETWEEN, start, end);
+      const { colour } = await seen(t, (await get("storyboard-0.jpg")).bytes);
+      const rows = Math.ceil(colours.length / 5);
+      assert.deepEqual(colours.map((_, i) => colour(((i % 5) + 0.5) / 5, (Math.floor(i / 5) + 0.5) / rows)), colours);
+      for (const path of ["thumbnail.jpg?time=1h", "thumbnail.gif?time=1h", `thumbnail.jpg?time=${end - start}s`]) assert.equal((await seen(t, (await get(path)).bytes)).colour(0.5, 0.5), colours.at(-1), path);
+    });
+  }
+
+  test("of a long clip: also not on the sheets that are put together from far apart", async (t) => {
+    // White is inside: three quarters of an hour, which begin and end between two key frames.
+    const long: ClipRecipe = { inputs: ["-f", "lavfi", "-i", "color=red:s=64x36:r=1:d=620[a];color=white:s=64x36:r=1:d=2700[b];color=red:s=64x36:r=1:d=280[c];[a][b][c]concat=n=3:v=1[out0]"], audio: false, keyframeSeconds: 40, output: ["-g", "1000"] };
+    const { get } = await openClip(t, long, 620, 3320);
+    for (const [sheet, pictures] of [[0, 25], [7, 5]] as const) {
+      const { colour } = await seen(t, (await get(`storyboard-${sheet}.jpg`)).bytes);
+      for (let i = 0; i < pictures; i++) assert.equal(colour(((i % 5) + 0.5) / 5, (Math.floor(i / 5) + 0.5) / Math.ceil(pictures / 5)), "white", `${sheet}: ${i}`);
+    }
   });
 
   test("of a long one: from far apart, without reading what lies between", async (t) => {

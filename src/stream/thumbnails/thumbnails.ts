@@ -37,13 +37,13 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
   const stills = createStills({ tools, objects });
   const store = createImageStore({ objects, exists: async (uid) => (await videos.find(uid)) !== undefined, log, ...(mostKept !== undefined && { mostKept }) });
 
-  const image = ({ uid, model }: { uid: string; model: Pictured }, wish: Wish) => store.get(uid, nameOf(wish), () => stills.thumbnail(model, wish));
+  const image = (video: Video, model: Pictured, wish: Wish) => store.get(video.uid, nameOf(wish), () => stills.thumbnail(model, wish, { isPart: isPart(video) }));
   const wishOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
     readWish(query, model.video, { duration: model.duration, defaultTime: thumbnailTimestampPct * model.duration, moving });
 
   const thumbnail = (moving: boolean) => async ({ video, query, sendObject }: Viewing) => {
     const model = pictured(video);
-    const found = await image({ uid: video.uid, model }, wishOf(video, model, query, moving));
+    const found = await image(video, model, wishOf(video, model, query, moving));
     await sendObject(found, { type: moving ? "image/gif" : "image/jpeg", cache: query.has("time") ? CACHE.asked : CACHE.chosen });
   };
 
@@ -64,16 +64,19 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
           const model = pictured(video);
           const sheet = /^\d{1,4}$/.test(params["sheet"]!) ? sheetOf(boardOf(model), Number(params["sheet"])) : undefined;
           if (sheet === undefined) throw streamErrors.videoNotFound({ uid: video.uid });
-          await sendObject(await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () => stills.sheet(model, sheet)), { type: "image/jpeg", cache: CACHE.asked });
+          await sendObject(await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () => stills.sheet(model, sheet, { isPart: isPart(video) })), { type: "image/jpeg", cache: CACHE.asked });
         },
       },
     ],
     async poster(video) {
       const model = pictured(video);
-      return image({ uid: video.uid, model }, wishOf(video, model, new URLSearchParams(), false));
+      return image(video, model, wishOf(video, model, new URLSearchParams(), false));
     },
   };
 }
+
+/** Of a clip: the source is all of the video that it was taken from. */
+const isPart = ({ clip }: Video): boolean => clip !== undefined;
 
 const boardOf = (model: Pictured): Storyboard => storyboardOf(model);
 

@@ -1,3 +1,5 @@
+import { createSoundFrames, type Timed } from "./sound-frames.ts";
+
 /** AAC as a transport stream carries it: each frame behind a header that says what it is (ISO 14496-3, 1.A.2.2). */
 export interface AdtsFrame {
   /** Without the header. */
@@ -15,25 +17,9 @@ const CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8];
 const HEADER = 7;
 const MOST_REST = 16 * 1024;
 
-/** Takes pieces that may end within a frame: `holds` tells whether one has begun. Octets that are none are skipped. */
-export function createAdtsReader(): { read(bytes: Buffer): AdtsFrame[]; holds(): boolean } {
-  let rest: Buffer = Buffer.alloc(0);
-  return {
-    read(given) {
-      const bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
-      const frames: AdtsFrame[] = [];
-      let at = 0;
-      while (at + HEADER <= bytes.length) {
-        const found = frameAt(bytes, at);
-        if (found === "incomplete") break;
-        at = found === undefined ? at + 1 : found.end;
-        if (found !== undefined) frames.push(found.frame);
-      }
-      rest = bytes.length - at > MOST_REST ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
-      return frames;
-    },
-    holds: () => rest.length > 0,
-  };
+/** `pts`: that of the packet, in any unit. Octets that are no frame are skipped. */
+export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
+  return { read: createSoundFrames({ header: HEADER, mostRest: MOST_REST, frameAt }) };
 }
 
 function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } | "incomplete" | undefined {

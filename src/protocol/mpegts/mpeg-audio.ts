@@ -1,3 +1,5 @@
+import { createSoundFrames, type Timed } from "./sound-frames.ts";
+
 /** Layer III of MPEG audio (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates): frames as they are, header and all. */
 export interface MpegAudioFrame {
   data: Buffer;
@@ -9,27 +11,28 @@ export interface MpegAudioFrame {
 /** Kilobits per second by the index in the header: version 1, and versions 2 and 2.5. */
 const BITRATES = [[0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320], [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]] as const;
 const RATES = [44_100, 48_000, 32_000];
+const HEADER = 4;
 const MOST_REST = 4 * 1024;
 
-/** "other": frames of another layer. */
-export function createMpegAudioReader(): { read(bytes: Buffer): MpegAudioFrame[] | "other"; holds(): boolean } {
-  let rest: Buffer = Buffer.alloc(0);
-  return {
-    read(given) {
-      const bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
-      const frames: MpegAudioFrame[] = [];
-      let at = 0;
-      while (at + 4 <= bytes.length) {
-        const found = frameAt(bytes, at);
-        if (found === "other") return "other";
-        if (found === "incomplete") break;
-        at = found === undefined ? at + 1 : at + found.data.length;
-        if (found !== undefined) frames.push(found);
-      }
-      rest = bytes.length - at > MOST_REST ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
-      return frames;
+/** `pts`: that of the packet, in any unit. "other": frames of another layer. */
+export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (MpegAudioFrame & Timed)[] | "other" } {
+  let layer: "III" | "other" | undefined;
+  const read = createSoundFrames({
+    header: HEADER,
+    mostRest: MOST_REST,
+    frameAt(bytes: Buffer, at: number) {
+      const frame = frameAt(bytes, at);
+      if (frame === undefined || frame === "incomplete") return frame;
+      // Once its layer is known, what looks like another one stands in the midst of a frame whose beginning was lost.
+      layer ??= frame === "other" ? "other" : "III";
+      return frame === "other" ? undefined : { frame, end: at + frame.data.length };
     },
-    holds: () => rest.length > 0,
+  });
+  return {
+    read(bytes, pts) {
+      const frames = read(bytes, pts);
+      return layer === "other" ? "other" : frames;
+    },
   };
 }
 

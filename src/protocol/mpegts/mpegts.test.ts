@@ -45,7 +45,7 @@ test("a stream that ffmpeg wrote comes apart into its pictures and sound, whatev
   const video = await packetsOf(await clip({ extension: "ts", seconds: 2 }), "v:0");
   assert.deepEqual(of(units, "h264").map(({ pts, dts, data }) => [pts, dts, data.length]), video);
   const reader = createAdtsReader();
-  const frames = of(units, "aac").flatMap(({ data }) => reader.read(data));
+  const frames = of(units, "aac").flatMap(({ data, pts }) => reader.read(data, pts));
   const audio = await packetsOf(await clip({ extension: "ts", seconds: 2 }), "a:0");
   assert.deepEqual(frames.map(({ data }) => data.length + 7), audio.map(([, , size]) => size));
   const [first] = frames;
@@ -88,12 +88,23 @@ for (const [codec, options] of [["mp3", ["-c:a", "libmp3lame"]], ["mp3", ["-c:a"
       assert.deepEqual(readOpus(Buffer.concat([opusHeader(600), Buffer.alloc(600)]))[0]!.data.length, 600);
     } else if (codec === "mp3") {
       const reader = createMpegAudioReader();
-      const read = units.map(({ data }) => reader.read(data));
+      const read = units.map(({ data, pts }) => reader.read(data, pts));
       if (options[1] as string === "mp2") assert.ok(read.includes("other"));
       else assert.deepEqual(read.flat().map((frame) => (frame as { data: Buffer }).data.length), sizes);
     } else assert.equal(streams[0]![0]!.name, "AC-3");
   });
 }
+
+test("another layer than III is told of before the first frame, and is none of them behind it", () => {
+  const frame = Buffer.alloc(384);
+  frame.set([0xff, 0xfb, 0x94, 0xc4]);
+  const second = Buffer.from([0xff, 0xfd, 0x94, 0xc4]);
+  const reader = createMpegAudioReader();
+  // What is left of a frame whose beginning was lost.
+  const read = reader.read(Buffer.concat([frame, second, Buffer.alloc(50), frame]), 7);
+  assert.deepEqual(read, [{ data: frame, sampleRate: 48_000, channels: 1, samples: 1152, pts: 7 }, { data: frame, sampleRate: 48_000, channels: 1, samples: 1152, pts: undefined }]);
+  assert.equal(createMpegAudioReader().read(Buffer.concat([second, Buffer.alloc(50), frame]), 7), "other");
+});
 
 test("what is written plays, and is read as it was", needsFfmpeg, async (t) => {
   const { units } = demux(await transport());
@@ -156,12 +167,12 @@ test("garbage, and streams with garbage in them, are taken without harm", needsF
     for (const [at, octet] of changes) broken[at] = octet;
     for (const { data, pts, dts } of demux(broken, size).units) {
       assert.ok(Number.isFinite(pts) && pts >= dts);
-      adts.read(data);
-      mpeg.read(data);
+      adts.read(data, pts);
+      mpeg.read(data, pts);
       readOpus(data);
     }
-    adts.read(Buffer.from(garbage));
-    mpeg.read(Buffer.from(garbage));
+    adts.read(Buffer.from(garbage), 0);
+    mpeg.read(Buffer.from(garbage), 0);
     readOpus(Buffer.from(garbage));
   }), { numRuns: 100 });
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:dgram";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, test } from "node:test";
 import { EXTENSION, FLAG, type Handshake, HANDSHAKE_TYPE, readAbilities, SRT_MAGIC, writeHandshake, writeText } from "./handshake.ts";
 import { SRT_REJECTION } from "./index.ts";
@@ -60,6 +62,50 @@ describe("callers", () => {
     assert.deepEqual(events, []);
     for (let i = 0; i < 2; i++) assert.equal(await refused(abilities()), HANDSHAKE_TYPE.conclusion);
     assert.equal(await refused(abilities()), SRT_REJECTION.resource);
+  });
+
+  test("of one network leave room for others while they wait", async (t) => {
+    let answer = () => {};
+    const waits = new Promise<"unauthorized">((resolve) => (answer = () => resolve("unauthorized")));
+    let asked = 0;
+    const { open } = await openCallers(t, { most: 100, door: () => (asked++, waits) });
+    const crowd = Array.from({ length: 10 }, (_, i) => open().connect({ socket: 200 + i, extensions: [abilities()] }));
+    await until(() => asked === 10);
+    assert.equal((await open().connect({ socket: 300, extensions: [abilities()] })).type, SRT_REJECTION.backlog);
+    const other = open("127.0.0.2").connect({ socket: 301, extensions: [abilities()] });
+    await until(() => asked === 11);
+    answer();
+    for (const { type } of await Promise.all([...crowd, other])) assert.equal(type, SRT_REJECTION.unauthorized);
+  });
+
+  test("from port 0, to which nothing can be sent, are not heard", async (t) => {
+    let socket: Socket | undefined;
+    const onSocket = (message: unknown) => void (socket ??= (message as { socket: Socket }).socket);
+    subscribe("udp.socket", onSocket);
+    const { events, open } = await openCallers(t);
+    unsubscribe("udp.socket", onSocket);
+    const induction = writeControl({ type: CONTROL.handshake, timestamp: 0, to: 0, body: writeHandshake(asking({ version: 4, type: HANDSHAKE_TYPE.induction })) });
+    // No system lets a socket have it; whoever makes datagrams by hand has it.
+    socket!.emit("message", induction, { address: "127.0.0.1", family: "IPv4", port: 0, size: induction.length });
+    assert.equal((await open().connect({ extensions: [abilities()] })).type, HANDSHAKE_TYPE.conclusion);
+    assert.deepEqual(events, ["in"]);
+  });
+
+  test("whose handlers fail are hung up on, and nobody else", async (t) => {
+    const fail = (word: string) => {
+      throw new Error(word);
+    };
+    const { listener, events, open } = await openCallers(t, {
+      door: async ({ streamId }) => ({ passphrase: "", enter: async () => () => ({ data: () => streamId === "data" && fail("data"), lost: () => fail("lost"), ended: (clean) => void events.push(`${streamId} ${clean}`) }) }),
+    });
+    for (const [socket, streamId, first] of [[100, "data", 0], [101, "lost", 1]] as const) {
+      const { connect, send, answers } = open();
+      const { socket: to } = await connect({ socket, extensions: [abilities(), { type: EXTENSION.streamId, body: writeText(streamId) }] });
+      for (const n of [first, first + 2]) send(writeData({ sequence: 1234 + n, key: "none", resent: false, message: 1, timestamp: 0, to, payload: Buffer.from("x") }));
+      await until(() => answers.some(({ type }) => type === CONTROL.shutdown));
+    }
+    assert.deepEqual(events, ["Error: data", "data false", "Error: lost", "lost false"]);
+    assert.equal(listener.connections(), 0);
   });
 
   test("are told when the listener goes, and when its directory fails", async (t) => {

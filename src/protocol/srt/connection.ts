@@ -40,6 +40,8 @@ export interface ConnectionParts {
   transmit(bytes: Buffer): void;
   /** It is over, whoever ended it. */
   onClose(): void;
+  /** What nobody expected, in it or in its handlers: it has ended this connection. */
+  onError(err: unknown): void;
 }
 
 export interface OpenConnection extends SrtConnection {
@@ -63,7 +65,7 @@ const ACK_WORDS = 7;
 /** What is not acknowledged in this time is not wanted any more. */
 const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
-export function createConnection({ address, peer, sequence, window, latencyMs, marksResent, keys, now, transmit, onClose }: ConnectionParts): OpenConnection {
+export function createConnection({ address, peer, sequence, window, latencyMs, marksResent, keys, now, transmit, onClose, onError }: ConnectionParts): OpenConnection {
   const began = now();
   let handlers: SrtHandlers | undefined;
   let over = false;
@@ -119,6 +121,29 @@ export function createConnection({ address, peer, sequence, window, latencyMs, m
     over = true;
     onClose();
     if (clean !== undefined) handlers?.ended(clean);
+  }
+
+  /** What fails in one connection ends it, and neither the others nor the process: it is called by timers and by what a socket hears. */
+  function guarded(work: () => void) {
+    try {
+      work();
+    } catch (err) {
+      onError(err);
+      breakOff();
+    }
+  }
+
+  /** Nothing that is held goes out any more: it may be what cannot be taken. */
+  function breakOff() {
+    if (over) return;
+    over = true;
+    onClose();
+    try {
+      handlers?.ended(false);
+      control(CONTROL.shutdown, { body: Buffer.alloc(4) });
+    } catch (err) {
+      onError(err);
+    }
   }
 
   function isFinished(at: number): boolean {
@@ -207,32 +232,36 @@ export function createConnection({ address, peer, sequence, window, latencyMs, m
     }
   }
 
+  function handle(packet: DataPacket | ControlPacket) {
+    if (over) return;
+    const at = now();
+    heard = at;
+    if (packet.kind === "data") takeData(packet, at);
+    else takeControl(packet, at);
+  }
+
+  function tick() {
+    const at = now();
+    if (at - heard >= SILENT_MS) return end(false);
+    receiver.tick(at, roundTrip + 4 * variance);
+    if (over) return;
+    acknowledge(at);
+    sender.tick(at);
+    if (isFinished(at)) return leave(undefined);
+    if (at - said >= KEEP_ALIVE_MS) control(CONTROL.keepAlive);
+  }
+
   return {
     address,
     attach: (given) => void (handlers = given),
-    handle(packet) {
-      if (over) return;
-      const at = now();
-      heard = at;
-      if (packet.kind === "data") takeData(packet, at);
-      else takeControl(packet, at);
-    },
-    tick() {
-      const at = now();
-      if (at - heard >= SILENT_MS) return end(false);
-      receiver.tick(at, roundTrip + 4 * variance);
-      if (over) return;
-      acknowledge(at);
-      sender.tick(at);
-      if (isFinished(at)) return leave(undefined);
-      if (at - said >= KEEP_ALIVE_MS) control(CONTROL.keepAlive);
-    },
+    handle: (packet) => guarded(() => handle(packet)),
+    tick: () => guarded(tick),
     send(payload) {
       if (!over && finishing === undefined) sender.send(payload, now());
     },
     waiting: () => sender.waiting(),
     close: () => leave(undefined),
     finish: () => void (finishing ??= now()),
-    shutDown: () => leave(false),
+    shutDown: () => guarded(() => leave(false)),
   };
 }

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, randomInt } from "node:crypto";
 import { createSocket, type RemoteInfo } from "node:dgram";
+import { networkOf } from "../../kernel/networks.ts";
 import { createConnection, type OpenConnection, type SrtConnection, type SrtHandlers } from "./connection.ts";
 import { FLAG, HANDSHAKE_TYPE, type Handshake, readHandshake, SRT_MAGIC, writeHandshake } from "./handshake.ts";
 import { openKeys, type SrtKeys } from "./keys.ts";
@@ -32,7 +33,7 @@ export interface SrtListenerOptions {
   most: number;
   /** Milliseconds for what was lost to be sent again, unless the caller wants more. Default 120, as libsrt has it. */
   latencyMs?: number;
-  /** What nobody expected; the caller is told `serverError`. */
+  /** What nobody expected: a caller that comes is told `serverError`, one that was let in is hung up on. */
   onError(err: unknown): void;
 }
 
@@ -44,8 +45,9 @@ export interface SrtListener {
 }
 
 const TICK_MS = 10;
-/** Handshakes whose directory is being asked: each costs a derivation of keys. */
+/** Handshakes whose directory is being asked: each costs a derivation of keys. Those of one network leave room for others. */
 const MOST_PENDING = 100;
+const MOST_PENDING_OF_NETWORK = 10;
 const COOKIE_MS = 60_000;
 /** Conclusions of connections that are over may still be on their way: so long, and of so many, they do not begin another one. */
 const LATE_MS = 10_000;
@@ -64,7 +66,8 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
   /** By our socket id; and by who they are, for conclusions that come twice. */
   const open = new Map<number, { connection: OpenConnection; from: string; answer: Buffer; caller: string }>();
   const callers = new Map<string, number>();
-  const pending = new Set<string>();
+  /** By caller, the network that it comes from. */
+  const pending = new Map<string, string>();
   const gone = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
   let ticked = 0;
@@ -93,6 +96,8 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     reply({ ...handshake, type: SRT_REJECTION[why], extensionField: 0, encryption: 0, extensions: [] }, from);
   }
 
+  const isCrowded = (network: string) => [...pending.values()].filter((other) => other === network).length >= MOST_PENDING_OF_NETWORK;
+
   function onHandshake(handshake: Handshake, from: RemoteInfo) {
     const minute = Math.floor(Date.now() / COOKIE_MS);
     if (handshake.type === HANDSHAKE_TYPE.induction) return void reply({ ...handshake, version: 5, encryption: 0, extensionField: SRT_MAGIC, cookie: cookieOf(from, minute), extensions: [] }, from);
@@ -103,9 +108,10 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     // Our answer was lost.
     if (before !== undefined) return send(before.answer, from);
     if (pending.has(caller) || performance.now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
-    if (pending.size >= MOST_PENDING) return refuse(handshake, from, "backlog");
+    const network = networkOf(from.address);
+    if (pending.size >= MOST_PENDING || isCrowded(network)) return refuse(handshake, from, "backlog");
     if (open.size >= most) return refuse(handshake, from, "resource");
-    pending.add(caller);
+    pending.set(caller, network);
     void conclude(handshake, from, caller).catch((err: unknown) => {
       onError(err);
       refuse(handshake, from, "serverError");
@@ -137,6 +143,7 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
       latencyMs: Math.max(latency.receiver, latency.sender), marksResent: (asked.abilities.flags & FLAG.marksResent) !== 0, keys,
       now: () => performance.now(),
       transmit: (bytes) => send(bytes, from),
+      onError,
       onClose() {
         open.delete(id);
         callers.delete(caller);
@@ -167,9 +174,9 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     for (const { connection } of open.values()) connection.tick();
   }
 
-  udp.on("message", (bytes, from) => {
+  function take(bytes: Buffer, from: RemoteInfo) {
     const packet = readPacket(bytes);
-    if (packet === undefined || closed) return;
+    if (packet === undefined) return;
     const known = open.get(packet.to);
     if (known !== undefined) {
       if (known.from === placeOf(from)) known.connection.handle(packet);
@@ -178,6 +185,16 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     if (packet.kind !== "control" || packet.to !== 0) return;
     const handshake = readHandshake(packet);
     if (handshake !== undefined) onHandshake(handshake, from);
+  }
+
+  udp.on("message", (bytes, from) => {
+    // Nobody can receive at port 0, and sending there throws.
+    if (closed || from.port === 0) return;
+    try {
+      take(bytes, from);
+    } catch (err) {
+      onError(err);
+    }
   });
   await new Promise<void>((resolve, reject) => {
     udp.once("error", reject);

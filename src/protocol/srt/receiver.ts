@@ -119,11 +119,13 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
     giveUp([from, to]) {
       // Only what is missing at the front: further on it will be missed when its time has come.
       if (distance(expected, from) > 0 || distance(expected, to) < 0 || distance(to, end) <= 0) return;
+      // What did come of the range goes out, in its order.
+      for (let next = firstHeld(); next !== undefined && distance(next.sequence, to) >= 0; next = firstHeld()) skipTo(next.sequence);
       skipTo(nextSequence(to));
     },
     flush,
     expected: () => expected,
-    room: () => WINDOW - held.size,
+    room: () => Math.max(0, WINDOW - held.size),
     came: () => ({ packets, octets }),
   };
 }

@@ -150,14 +150,16 @@ test("what cannot be had is given up after the latency, and counted", () => {
 });
 
 test("nothing that arrives makes the receiver hold more than its window", () => {
-  fc.assert(fc.property(sequence, fc.array(fc.tuple(fc.integer({ min: -20_000, max: 20_000 }), fc.nat(3)), { maxLength: 300 }), (first, steps) => {
+  const givenUp = fc.option(fc.tuple(fc.integer({ min: -9000, max: 100 }), fc.integer({ min: -100, max: 9000 })), { nil: undefined });
+  fc.assert(fc.property(sequence, fc.array(fc.tuple(fc.oneof(fc.integer({ min: -20_000, max: 20_000 }), fc.integer({ min: 1, max: 3 })), fc.nat(3), givenUp), { maxLength: 300 }), (first, steps) => {
     let at = first;
     let delivered = 0;
     let lost = 0;
-    const receiver = createReceiver({ first, latencyMs: 50, deliver: () => void delivered++, lost: (packets) => void (lost += packets), ask: (ranges) => assert.ok(ranges.every(([from, to]) => distance(from, to) >= 0)) });
-    for (const [i, [jump, ticks]] of steps.entries()) {
+    const receiver = createReceiver({ first, latencyMs: 50, deliver: () => void delivered++, lost: (packets) => void (lost += packets), ask: (ranges) => assert.ok(ranges.length > 0 && ranges.every(([from, to]) => distance(from, to) >= 0)) });
+    for (const [i, [jump, ticks, gone]] of steps.entries()) {
       at = plusSequence(at, jump);
       receiver.take(at, Buffer.alloc(1), i * 10);
+      if (gone !== undefined) receiver.giveUp([plusSequence(at, gone[0]), plusSequence(at, gone[1])]);
       for (let n = 0; n < ticks; n++) receiver.tick(i * 10 + n, 20);
       assert.ok(receiver.room() >= 0);
     }
@@ -167,6 +169,35 @@ test("nothing that arrives makes the receiver hold more than its window", () => 
   }), { numRuns: 200 });
 });
 
+test("what came of a range that is given up goes out, however often it is done", () => {
+  const got: number[] = [];
+  let lost = 0;
+  let octetsOut = 0;
+  let now = 0;
+  const connection = createConnection({ address: "192.0.2.1", peer: 1, sequence: 0, window: 64, latencyMs: 120, marksResent: true, keys: undefined, now: () => now, transmit: (bytes) => void (octetsOut += bytes.length), onClose: () => assert.fail("it is over"), onError: (err) => assert.fail(String(err)) });
+  connection.attach({ data: (payload) => void got.push(payload.readUInt32BE(0)), lost: (packets) => void (lost += packets), ended: () => {} });
+  for (let begin = 0; begin < 40_000; begin += 8000) {
+    for (let n = begin + 1; n <= begin + 8000; n++) {
+      const payload = Buffer.alloc(4);
+      payload.writeUInt32BE(n);
+      if (n % 8000 !== 0) connection.handle({ kind: "data", sequence: n, key: "none", resent: false, message: 1, timestamp: 0, to: 1, payload });
+    }
+    const body = Buffer.alloc(8);
+    body.writeUInt32BE(begin, 0);
+    body.writeUInt32BE(begin + 7998, 4);
+    connection.handle({ kind: "control", type: CONTROL.dropRequest, subtype: 0, info: 0, timestamp: 0, to: 1, body });
+    now += 10;
+    connection.tick();
+  }
+  assert.deepEqual([got.length, lost], [5 * 7999, 5]);
+  assert.ok(got.every((n, i) => i === 0 || n > got[i - 1]!));
+  const before = octetsOut;
+  now += 500;
+  connection.tick();
+  // Nothing is asked for: an acknowledgement, again.
+  assert.equal(octetsOut - before, 16 + 28);
+});
+
 test("nothing that a caller sends once it was let in does harm", () => {
   const types = fc.constantFrom(...Object.values(CONTROL), 99);
   const words = fc.array(fc.oneof(fc.nat(2 ** 32 - 1), fc.integer({ min: 900, max: 1300 }), fc.constant(0x8000_0000 + 1000)), { maxLength: 360 });
@@ -174,7 +205,7 @@ test("nothing that a caller sends once it was let in does harm", () => {
     let now = 0;
     let octetsOut = 0;
     const ends: boolean[] = [];
-    const connection = createConnection({ address: "192.0.2.1", peer: 1, sequence: 1000, window: 64, latencyMs: 120, marksResent: true, keys: undefined, now: () => now, transmit: (bytes) => void (octetsOut += bytes.length), onClose: () => {} });
+    const connection = createConnection({ address: "192.0.2.1", peer: 1, sequence: 1000, window: 64, latencyMs: 120, marksResent: true, keys: undefined, now: () => now, transmit: (bytes) => void (octetsOut += bytes.length), onClose: () => {}, onError: (err) => assert.fail(String(err)) });
     connection.attach({ data: () => {}, lost: (n) => assert.ok(n > 0), ended: (clean) => void ends.push(clean) });
     for (const [type, subtype, numbers, ticks] of packets) {
       const body = Buffer.alloc(numbers.length * 4);

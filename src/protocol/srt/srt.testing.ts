@@ -19,8 +19,9 @@ export async function openCallers(t: TestContext, options: Partial<SrtListenerOp
     ...options,
   });
   t.after(() => listener.close());
-  const open = () => {
-    const socket = createSocket("udp4");
+  /** `address`: where it comes from. */
+  const open = (address = "127.0.0.1") => {
+    const socket = createSocket("udp4").bind(0, address);
     t.after(() => void socket.close());
     const answers: ControlPacket[] = [];
     socket.on("message", (bytes) => {

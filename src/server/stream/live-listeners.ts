@@ -7,7 +7,7 @@ export interface LiveListenersParts {
   settings: Settings["live"];
   hub: Hub;
   directory: LiveInputDirectory;
-  /** Who plays over RTMP is counted. */
+  /** Who plays is counted. */
   viewers: Pick<LiveViewers, "join">;
   /** Absent: no RTMPS. */
   tls?: Pick<TlsSource, "context">;
@@ -24,8 +24,8 @@ export interface LivePorts {
 /** Opens the ports for publishers and players that are no browsers. Rejects UserError liveListenFailed. */
 export async function listenForLive({ settings, hub, directory, viewers, tls, log }: LiveListenersParts, lifecycle: Pick<Lifecycle, "onStop">): Promise<LivePorts> {
   const { host, connections } = settings;
-  const common = { host, connections, publishing: hub, sessions: hub, inputs: directory, log };
-  const rtmp = await startRtmpServer({ ...common, viewers, ...(settings.rtmp && { port: settings.rtmp_port }), ...(tls && { secure: { port: settings.rtmps_port, tls } }) });
+  const common = { host, connections, publishing: hub, sessions: hub, inputs: directory, viewers, log };
+  const rtmp = await startRtmpServer({ ...common, ...(settings.rtmp && { port: settings.rtmp_port }), ...(tls && { secure: { port: settings.rtmps_port, tls } }) });
   lifecycle.onStop("RTMP", () => rtmp.close());
   const srt = await startSrtServer({ ...common, port: settings.srt_port });
   lifecycle.onStop("SRT", () => srt.close());

@@ -1,4 +1,5 @@
 import { H264Error, readAvcConfig, readSps } from "../../../protocol/h264/index.ts";
+import { readHevcConfig } from "../../../protocol/hevc/index.ts";
 import type { LiveVideoTrack } from "../packets.ts";
 
 export interface VideoConfig {
@@ -24,8 +25,12 @@ export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): 
   const lengthSize = (given[at]! & 3) + 1;
   const config = Buffer.from(given);
   config[at]! |= 3;
-  if (codec === "hevc") return { config, lengthSize, width: 0, height: 0 };
   try {
+    if (codec === "hevc") {
+      // Players take its parameter sets out of it: one that is cut off would fail them one by one.
+      readHevcConfig(given);
+      return { config, lengthSize, width: 0, height: 0 };
+    }
     const [sps] = readAvcConfig(given).sps;
     return sps === undefined ? undefined : { config, lengthSize, ...sizeOf(sps) };
   } catch (err) {

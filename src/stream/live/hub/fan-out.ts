@@ -30,16 +30,26 @@ export function createFanOut(log: Log): FanOut {
     listeners = listeners.filter((other) => other !== listener);
   }
 
-  /** One that throws is not asked again; the others do not hear of it. */
-  function failed(listener: Listener, err: unknown) {
+  function dismiss(listener: Listener) {
+    if (listener.gone) return;
     leave(listener);
-    log.error({ err }, "a listener of a broadcast failed and is left out from now on");
+    try {
+      listener.subscriber.end();
+    } catch (err) {
+      log.error({ err }, "a listener of a broadcast failed at its end");
+    }
   }
 
-  function tell(listener: Listener, what: (subscriber: LiveSubscriber) => void) {
+  /** One that throws is not asked again, and told so: else it would wait for ever. The others do not hear of it. */
+  function failed(listener: Listener, err: unknown) {
+    log.error({ err }, "a listener of a broadcast failed and is left out from now on");
+    dismiss(listener);
+  }
+
+  function name(listener: Listener, { tracks, run }: NonNullable<typeof current>) {
     if (listener.gone) return;
     try {
-      what(listener.subscriber);
+      listener.subscriber.tracks(tracks, run);
     } catch (err) {
       failed(listener, err);
     }
@@ -66,7 +76,7 @@ export function createFanOut(log: Log): FanOut {
       group.clear({ sound: tracks.video === undefined });
       for (const listener of listeners) {
         listener.waits = true;
-        tell(listener, (subscriber) => subscriber.tracks(tracks, run));
+        name(listener, current);
       }
     },
     packet(packet) {
@@ -79,14 +89,14 @@ export function createFanOut(log: Log): FanOut {
       const all = listeners;
       listeners = [];
       group.clear();
-      for (const listener of all) tell(listener, (subscriber) => subscriber.end());
+      for (const listener of all) dismiss(listener);
     },
     subscribe(subscriber) {
       const listener: Listener = { subscriber, waits: true, gone: false };
-      if (ended) tell(listener, () => subscriber.end());
+      if (ended) dismiss(listener);
       else {
         listeners = [...listeners, listener];
-        if (current !== undefined) tell(listener, () => subscriber.tracks(current!.tracks, current!.run));
+        if (current !== undefined) name(listener, current);
         for (const packet of group.packets()) give(listener, packet, isStart(packet));
       }
       return () => leave(listener);

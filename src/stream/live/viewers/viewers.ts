@@ -13,7 +13,7 @@ export interface LiveViewersParts {
   log: Log;
 }
 
-/** How many watch the broadcast of an input: over WebRTC now, and over HLS and DASH in the last thirty seconds. */
+/** How many watch the broadcast of an input: over WebRTC, RTMP and SRT now, and over HLS and DASH in the last thirty seconds. */
 export interface LiveViewers {
   /** The same route; whoever gets a playlist or a piece of a running broadcast by it is counted. */
   watch(route: DeliveryRoute): DeliveryRoute;

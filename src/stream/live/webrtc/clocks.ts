@@ -16,6 +16,8 @@ export interface PublisherClocks {
 const SLEW = 0.05;
 /** Over this nobody waits for it. */
 const JUMP_US = 1_000_000;
+/** Timestamps further back than packets may come late begin anew: a source was replaced without a word. */
+const BACK_US = 2_000_000;
 
 interface State {
   rate: number;
@@ -51,10 +53,18 @@ export function createPublisherClocks(): PublisherClocks {
     state.offset! += Math.abs(error) > JUMP_US ? error : Math.min(most, Math.max(-most, error));
   }
 
+  /** What was known of its timestamps is of those before: the next is when it arrives, as the first was. */
+  function beginAnew(state: State): void {
+    state.offset = undefined;
+    state.lastTimestamp = -Infinity;
+    delete state.report;
+  }
+
   function clockOf(state: State): TrackClock {
     return {
       time(timestamp, now) {
         zero ??= now;
+        if (inMicroseconds(state, state.lastTimestamp - timestamp) > BACK_US) beginAnew(state);
         state.offset ??= (now - zero) * 1000 - inMicroseconds(state, timestamp);
         correct(state, timestamp);
         state.lastTimestamp = Math.max(state.lastTimestamp, timestamp);

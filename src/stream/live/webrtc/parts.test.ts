@@ -94,6 +94,27 @@ describe("clocks of a publisher", () => {
       assert.ok(Math.abs(heard.at(-1)! - seen) < 1000, `${heard.at(-1)} and ${seen}`);
     }), { numRuns: 30 });
   });
+
+  test("timestamps that begin anew further back go on when they arrive, and sound finds its pictures again", () => {
+    fc.assert(fc.property(fc.integer({ min: 2100, max: 3_600_000 }), fc.constantFrom("video", "audio", "both"), fc.integer({ min: -400, max: 400 }), (back, which, late) => {
+      const clocks = createPublisherClocks();
+      const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
+      const times: { video: number[]; audio: number[] } = { video: [], audio: [] };
+      for (let ms = 0; ms < 30_000; ms += 20) {
+        const at = (kind: string) => (ms >= 10_000 && (which === kind || which === "both") ? ms - back : ms);
+        const [seen, heard] = [at("video") * 90, at("audio") * 48];
+        if (ms % 5000 === 2000) {
+          video.report(1_700_000_000_000 + ms, seen);
+          audio.report(1_700_000_000_000 + ms, heard);
+        }
+        times.video.push(video.time(seen, 1000 + ms));
+        times.audio.push(audio.time(heard, 1000 + ms + late));
+      }
+      for (const track of [times.video, times.audio]) for (const [i, time] of track.entries()) assert.ok(i === 0 || (time >= track[i - 1]! && time - track[i - 1]! <= 900_000), `${time} after ${track[i - 1]}`);
+      assert.ok(Math.abs(times.video.at(-1)! - 29_980_000) < 500_000, `${times.video.at(-1)}`);
+      assert.ok(Math.abs(times.audio.at(-1)! - times.video.at(-1)!) < 1000, `${times.audio.at(-1)} and ${times.video.at(-1)}`);
+    }), { numRuns: 30 });
+  });
 });
 
 describe("pictures", () => {

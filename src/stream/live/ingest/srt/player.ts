@@ -1,3 +1,4 @@
+import { randomIds } from "../../../../kernel/index.ts";
 import type { SrtConnection, SrtHandlers } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { LiveInputDirectory } from "../../inputs/port.ts";
@@ -8,6 +9,8 @@ import { createTsPlayer } from "./ts-player.ts";
 export interface PlayerParts {
   sessions: Pick<LiveSessions, "of">;
   inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
+  /** Counts who watches, until the returned function is called. */
+  viewers: { join(input: string, session: string): () => void };
 }
 
 /** What one datagram carries: seven packets of a transport stream, as every sender of them has it. */
@@ -22,13 +25,14 @@ export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connec
 }
 
 /** Sends a broadcast from its last key frame on, until it is over, the player leaves, or its key is revoked. */
-function play({ inputs }: PlayerParts, { input, streamId, passphrase }: Caller, session: LiveSession, connection: SrtConnection): SrtHandlers {
+function play({ inputs, viewers }: PlayerParts, { input, streamId, passphrase }: Caller, session: LiveSession, connection: SrtConnection): SrtHandlers {
   const player = createTsPlayer({
     now: () => performance.now(),
     write(packets) {
       for (let at = 0; at < packets.length; at += DATAGRAM) connection.send(packets.subarray(at, at + DATAGRAM));
     },
   });
+  const leaveViewers = viewers.join(input.uid, randomIds.hex());
   /** The subscription may end before there is a way to end it. */
   let unsubscribe = () => {};
   let over = false;
@@ -36,6 +40,7 @@ function play({ inputs }: PlayerParts, { input, streamId, passphrase }: Caller, 
     over = true;
     unsubscribe();
     stopListening();
+    leaveViewers();
   };
   const end = (how: "close" | "finish") => {
     if (over) return;

@@ -2,21 +2,17 @@ import { type Log, messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
 import { listenSrt, type SrtDoor, type SrtRejection } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
-import type { LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing } from "../../publish.ts";
-import type { LiveSessions } from "../../session.ts";
-import { admitPlayer } from "./player.ts";
+import { admitPlayer, type PlayerParts } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
 
-export interface SrtServerParts {
+export interface SrtServerParts extends PlayerParts {
   host: string;
   /** UDP. 0 takes a free one. */
   port: number;
   /** Publishers and players at once. */
   connections: number;
   publishing: Publishing;
-  sessions: Pick<LiveSessions, "of">;
-  inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
   log: Log;
 }
 
@@ -52,7 +48,7 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
   }
 
   try {
-    const listener = await listenSrt({ host, port, most: connections, door, onError: (err) => log.error({ err }, "srt: a connection could not be taken") });
+    const listener = await listenSrt({ host, port, most: connections, door, onError: (err) => log.error({ err }, "srt: a connection failed") });
     return { port: listener.port, load: listener.connections, close: listener.close };
   } catch (err) {
     throw streamErrors.liveListenFailed({ port, host, reason: messageOf(err) }, { cause: err });

@@ -137,7 +137,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
 
 describe("players", { ...needsFfmpeg, concurrency: true }, () => {
   test("see what is published, from a key frame on, until it is over", async (t) => {
-    const { port, add, published } = await openSrt(t);
+    const { port, add, published, viewers } = await openSrt(t);
     add("show", SECRET);
     const to = await folder(t);
     const early = await ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "early.ts")]).done;
@@ -146,8 +146,10 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     await until("it to publish", () => published[0] !== undefined && videoOf(published[0]).length > 30);
     const line = await relay(t, port, { loss: 0.05, delayMs: 10 });
     const [near, far] = [ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "near.ts")]), ffmpeg(t, ["-i", address(line.port, "playshow", SECRET, "&latency=600000&connect_timeout=20000"), "-c", "copy", join(to, "far.ts")])];
+    await until("both to play", () => viewers.size === 2);
     await publisher.done;
     assert.deepEqual([(await near.done).code, (await far.done).code], [0, 0]);
+    assert.equal(viewers.size, 0);
     assert.equal(published[0]!.ended, "clean");
     for (const name of ["near.ts", "far.ts"]) {
       const path = join(to, name);
@@ -164,8 +166,8 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
   });
 
   test("with the key of publishers, a wrong one and a revoked one see nothing (more)", async (t) => {
-    const { port, add, change, published, server } = await openSrt(t);
-    add("show", SECRET);
+    const { port, add, change, published, server, viewers } = await openSrt(t);
+    const { uid } = add("show", SECRET);
     const publisher = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "show", SECRET)]);
     await until("it to publish", () => (published[0]?.packets.length ?? 0) > 0);
     const play = (url: string) => ffmpeg(t, ["-i", url, "-c", "copy", "-f", "null", "-"]);
@@ -173,9 +175,11 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     assert.notEqual((await play(address(port, "playnothing", SECRET)).done).code, 0);
     const player = play(address(port, "playshow", SECRET));
     await until("it to play", () => server.load() === 2);
+    assert.deepEqual([...viewers.values()], [uid]);
     change("show", { passphrase: "another-horse-battery" });
     await player.done;
     await until("it to be gone", () => server.load() === 1);
+    assert.equal(viewers.size, 0);
     publisher.kill();
   });
 });
@@ -183,7 +187,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
 test("a port that is taken is told of, and one that is full refuses", async (t) => {
   const { port } = await openSrt(t);
   const studio = createStudio();
-  await assert.rejects(startSrtServer({ host: "127.0.0.1", port, connections: 1, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, log: { ...console, child: () => console } as never }), (err) => err instanceof UserError && err.kind === "liveListenFailed");
+  await assert.rejects(startSrtServer({ host: "127.0.0.1", port, connections: 1, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, viewers: { join: () => () => {} }, log: { ...console, child: () => console } as never }), (err) => err instanceof UserError && err.kind === "liveListenFailed");
 });
 
 test("garbage is answered by nothing and harms nobody", async (t) => {

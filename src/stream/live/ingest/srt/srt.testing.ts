@@ -61,9 +61,15 @@ export function createStudio(): Studio {
 
 export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {}) {
   const studio = createStudio();
-  const server = await startSrtServer({ host: "127.0.0.1", port: 0, connections: 100, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, log: silentLog, ...parts });
+  /** By session, the input that it watches. */
+  const viewers = new Map<string, string>();
+  const join = (input: string, session: string) => {
+    viewers.set(session, input);
+    return () => void viewers.delete(session);
+  };
+  const server = await startSrtServer({ host: "127.0.0.1", port: 0, connections: 100, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, viewers: { join }, log: silentLog, ...parts });
   t.after(() => server.close());
-  return { ...studio, server, port: server.port };
+  return { ...studio, viewers, server, port: server.port };
 }
 
 export interface Running {

@@ -98,26 +98,23 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
 
 /** AAC and MP3: frames that may begin in one unit and end in the next. */
 function createFrameReader(codec: "aac" | "mp3"): StreamReader {
-  const aac = createAdtsReader();
-  const mp3 = createMpegAudioReader();
+  const reader = codec === "aac" ? createAdtsReader() : createMpegAudioReader();
   let track: LiveAudioTrack | undefined;
   let next = 0;
 
   return {
     kind: "audio",
     read({ pts, data }) {
-      // The time of a unit is that of the first frame that begins in it.
-      let time = (codec === "aac" ? aac : mp3).holds() ? next : micros(pts);
-      const frames = codec === "aac" ? aac.read(data) : mp3.read(data);
+      const frames = reader.read(data, pts);
       if (frames === "other") return { unsupported: "MPEG audio of another layer than III" };
       const packets: MediaPacket[] = [];
       for (const frame of frames) {
         const config: Buffer = "config" in frame ? (frame as AdtsFrame).config : Buffer.alloc(0);
         if (track === undefined || track.sampleRate !== frame.sampleRate || track.channels !== frame.channels || !track.config.equals(config)) track = { codec, config, sampleRate: frame.sampleRate, channels: frame.channels };
+        const time = frame.pts === undefined ? next : micros(frame.pts);
         packets.push({ kind: "audio", dts: Math.round(time), pts: Math.round(time), key: true, data: Buffer.from(frame.data) });
-        time += (frame.samples * 1_000_000) / frame.sampleRate;
+        next = time + (frame.samples * 1_000_000) / frame.sampleRate;
       }
-      next = time;
       return track && { track, packets };
     },
   };

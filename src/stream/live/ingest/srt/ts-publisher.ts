@@ -9,9 +9,10 @@ export interface TsPublisher {
   end(): void;
 }
 
-/** Sound and picture are announced together: so long (in microseconds of the stream), and so many octets, the first waits for the other. */
+/** Sound and picture are announced together: so long (in microseconds of the stream), and so many octets and packets, the first waits for the other. */
 const PATIENCE = 2_000_000;
-const MOST_PENDING = 16 * 1024 * 1024;
+const MOST_OCTETS = 16 * 1024 * 1024;
+const MOST_PACKETS = 2000;
 
 export function createTsPublisher(publication: Pick<Publication, "configure" | "unsupported" | "write">): TsPublisher {
   const readers = new Map<number, StreamReader>();
@@ -59,7 +60,7 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
     pending.push(packet);
     octets += packet.data.length;
     const complete = [...readers.values()].every(({ kind }) => tracks[kind] !== undefined);
-    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MOST_PENDING) announce();
+    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MOST_OCTETS || pending.length > MOST_PACKETS) announce();
   }
 
   function announce() {

@@ -6,6 +6,7 @@ import { test, type TestContext } from "node:test";
 import * as fc from "fast-check";
 import { clip, countFrames, needsFfmpeg, runFfmpeg } from "../../../../../test/support/media.ts";
 import { UserError } from "../../../../kernel/index.ts";
+import { createTsMuxer, opusHeader } from "../../../../protocol/mpegts/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { LiveTracks, MediaPacket } from "../../packets.ts";
 import { createTsPlayer } from "./ts-player.ts";
@@ -58,6 +59,18 @@ test("one track that never comes is not waited for without end", needsFfmpeg, as
   const events = publish(await readFile(path));
   assert.deepEqual(tracksOf(events).map(({ video, audio }) => [video?.codec, audio?.codec]), [["h264", undefined], ["h264", "aac"]]);
   assert.equal(packetsOf(events, "video").length, 180);
+});
+
+test("nor is it waited for with more than so many packets", () => {
+  const out: Buffer[] = [];
+  const muxer = createTsMuxer((packets) => void out.push(packets));
+  muxer.streams([{ kind: "video", codec: "h264" }, { kind: "audio", codec: "opus", channels: 2 }]);
+  // A frame of 20 ms, said to be heard at the beginning, every time.
+  const frame = Buffer.from([0x78, 0]);
+  for (let n = 0; n < 3000; n++) muxer.unit({ kind: "audio", pts: 0, dts: 0, key: true, data: Buffer.concat([opusHeader(frame.length), frame]) });
+  const events = publish(Buffer.concat(out));
+  assert.deepEqual(tracksOf(events).map(({ video, audio }) => [video, audio?.codec]), [[undefined, "opus"]]);
+  assert.ok(packetsOf(events, "audio").length >= 2999);
 });
 
 test("what is broken is left out, and nothing but a codec is refused", needsFfmpeg, async () => {

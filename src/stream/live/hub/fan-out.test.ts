@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLog } from "../../../kernel/index.ts";
+import { createFanOut } from "./fan-out.ts";
+import { createNotes, H264, picture } from "./hub.testing.ts";
+
+test("a listener that fails is told that it is over, once, and the others go on", () => {
+  const fanOut = createFanOut(silentLog);
+  const good = createNotes();
+  const fail = () => {
+    throw new Error("no");
+  };
+  const failing = { tracks: createNotes(), packet: createNotes(), lag: createNotes(), end: createNotes() };
+  fanOut.subscribe(good.subscriber);
+  for (const [where, { subscriber, notes }] of Object.entries(failing)) {
+    const ended = subscriber.end;
+    // The last words of all of them fail, too.
+    const end = () => {
+      ended();
+      fail();
+    };
+    fanOut.subscribe({ ...subscriber, end, ...(where !== "end" && { [where]: fail }) });
+    assert.deepEqual(notes, []);
+  }
+  fanOut.run({ video: H264! }, { id: "1", started: 0 });
+  fanOut.packet(picture(0, { key: true }));
+  fanOut.packet(picture(40));
+  assert.deepEqual([failing.tracks.notes, failing.packet.notes, failing.lag.notes], [["end"], ["run v", "end"], ["run v", "end"]]);
+  fanOut.end();
+  assert.deepEqual(good.notes, ["run v", "V0", "v40", "end"]);
+  assert.deepEqual(failing.end.notes, ["run v", "V0", "v40", "end"]);
+  assert.deepEqual([failing.tracks.notes, failing.packet.notes.length, failing.lag.notes.length], [["end"], 2, 2]);
+});
+
+test("one that fails at what it is given to begin with is told before there is a way to leave", () => {
+  const fanOut = createFanOut(silentLog);
+  fanOut.run({ video: H264! }, { id: "1", started: 0 });
+  const { notes, subscriber } = createNotes();
+  const leave = fanOut.subscribe({ ...subscriber, tracks: () => assert.fail("no") });
+  assert.deepEqual(notes, ["end"]);
+  leave();
+  fanOut.end();
+  const late = createNotes();
+  fanOut.subscribe(late.subscriber)();
+  assert.deepEqual([notes, late.notes], [["end"], ["end"]]);
+});

@@ -60,6 +60,7 @@ export const streamErrors = defineErrors("stream", {
   liveInputDeleted: { code: 10976, http: 404, message: "The live input has been deleted", fix: "Publish to another one." },
   liveReplaced: { code: 10977, http: 409, message: "Another publisher has taken over, after {seconds} seconds of silence", fix: "Rotate the keys if it is none of yours." },
   liveGopOutOfRange: { code: 10978, http: 422, message: "There was no key frame for {seconds} seconds", fix: "Set the key frame interval of the encoder to two seconds." },
+  liveBitrateOutOfRange: { code: 10993, http: 422, message: "By its timestamps the broadcast has more than {megabits} Mbit/s", fix: "Lower the bitrate of the encoder; where it is lower, its timestamps stand still or go too slow: use another encoder, or another version of it." },
   livePublisherSilent: { code: 10979, http: 408, message: "Nothing was heard of the publisher for {seconds} seconds", fix: "Publish again." },
   livePublisherDone: { code: 10980, http: 410, message: "The publisher has ended the broadcast" },
   livePublisherLost: { code: 10981, http: 410, message: "The connection to the publisher broke" },

@@ -118,6 +118,19 @@ test("a group of pictures that is too large is not kept: who comes then begins w
   assert.deepEqual(notes, ["run v", "V120"]);
 });
 
+test("nor is one of too many packets", async () => {
+  const { inputs, publish, sessions } = openHub();
+  inputs.add("secret");
+  const publication = await publish("secret");
+  publication.configure({ video: H264!, audio: AAC! });
+  publication.write(picture(0, { key: true }));
+  for (let n = 0; n < 10_000; n++) publication.write(sound(1, 1));
+  const { notes, subscriber } = createNotes();
+  sessions[0]!.subscribe(subscriber);
+  publication.write(picture(120, { key: true }));
+  assert.deepEqual(notes, ["run va", "V120"]);
+});
+
 test("who comes when the pictures are gone gets nothing of them", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
@@ -175,6 +188,32 @@ test("health tells rates, key frames, B-frames and losses; groups over ten secon
   for (let ms = 14_200; ms < 46_000; ms += 1000) publication.write(picture(ms));
   assert.equal(kindOf(publication.signal.reason), "liveGopOutOfRange");
   assert.equal(errors.length, 1);
+});
+
+test("who sends more than its clock goes on for is sent away: what is kept of a broadcast is bounded by that clock", async () => {
+  const { inputs, publish, sessions } = openHub();
+  const MIB = 1024 * 1024;
+  for (const [key, packets, size] of [["still", 200, MIB], ["slow", 2000, MIB], ["tiny", 500_000, 1]] as const) {
+    inputs.add(key);
+    const publication = await publish(key);
+    publication.configure({ video: H264!, audio: AAC! });
+    publication.write(picture(0, { key: true }));
+    let octets = 0;
+    let count = 0;
+    sessions.at(-1)!.subscribe({ tracks() {}, end() {}, packet: ({ data }) => void (octets += data.length, count++) });
+    const packet = key === "tiny" ? sound(0, size) : picture(0, { key: true, size });
+    // Of the slow one a second comes in a hundred.
+    for (let n = 0; n < packets && !publication.signal.aborted; n++) publication.write({ ...packet, ...(key === "slow" && { dts: n * 10_000, pts: n * 10_000 }) });
+    assert.equal(kindOf(publication.signal.reason), "liveBitrateOutOfRange", key);
+    assert.ok(octets <= (key === "slow" ? 80 : 64) * MIB && count < 300_000, `${key}: ${octets} in ${count}`);
+  }
+  // 80 Mbit/s, for two minutes, in bursts of two seconds, and with a clock that begins anew.
+  inputs.add("much");
+  const publication = await publish("much");
+  publication.configure({ video: H264! });
+  const { data } = picture(0, { size: 400_000 });
+  for (let ms = 0; ms < 120_000; ms += 40) publication.write({ ...picture(ms % 60_000, { key: ms % 2000 === 0 }), data });
+  assert.equal(publication.signal.aborted, false);
 });
 
 test("where low latency is wanted, health tells what costs it", async () => {

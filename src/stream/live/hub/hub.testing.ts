@@ -16,7 +16,9 @@ export function testInput(more: Partial<LiveInput> = {}): LiveInput {
 function createInputs() {
   const byKey = new Map<string, LiveInput>();
   const listeners = new Set<(uid: string) => void>();
-  const changed = (uid: string) => listeners.forEach((listener) => listener(uid));
+  let heard = true;
+  const tell = (uid: string) => listeners.forEach((listener) => listener(uid));
+  const changed = (uid: string) => heard && tell(uid);
   const directory: LiveInputDirectory = {
     find: async (uid) => [...byKey.values()].find((input) => input.uid === uid),
     byPublishKey: async (key) => byKey.get(key),
@@ -48,6 +50,14 @@ function createInputs() {
       byKey.delete(from);
       byKey.set(to, input);
       changed(input.uid);
+    },
+    /** Nobody hears of changes any more, until the connection is back: then any input may have changed. */
+    loseEvents() {
+      heard = false;
+      return () => {
+        heard = true;
+        tell("");
+      };
     },
     remove(key: string) {
       const { uid } = byKey.get(key)!;

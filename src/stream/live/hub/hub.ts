@@ -43,7 +43,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
 
   const stopListening = inputs.onChange((uid) => {
     changes++;
-    void recheck(uid);
+    void (uid === "" ? recheckAll() : recheck(uid));
   });
 
   async function inputOf({ protocol, credential, passphrase }: PublishClaim): Promise<LiveInput | undefined> {
@@ -65,6 +65,11 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
     } catch (err) {
       log.error({ err, input: uid }, "whether a broadcast may go on could not be found out; it goes on");
     }
+  }
+
+  /** Any of them may have changed. One after the other: there may be a thousand. */
+  async function recheckAll(): Promise<void> {
+    for (const uid of open.keys()) await recheck(uid);
   }
 
   function refused(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {

@@ -12,6 +12,8 @@ export interface PictureGroup {
 /** A group is let go beyond these; the publishers of groups that long are told to make shorter ones anyway. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_MICROSECONDS = 12_000_000;
+/** More than 240 pictures and 400 frames of sound a second are in that time: so many come where the clock does not go on. */
+const MOST_PACKETS = 10_000;
 
 /** Sound can begin anywhere; but who takes up a broadcast has something else to do first, and its beginning is not to be lost meanwhile. */
 const MOST_SOUND_MICROSECONDS = 2_000_000;
@@ -36,7 +38,7 @@ export function createPictureGroup({ mostBytes = MOST_BYTES } = {}): PictureGrou
       } else if (packets.length === 0) return;
       packets.push(packet);
       bytes += packet.data.length;
-      if (bytes > mostBytes || packet.dts - packets[0]!.dts > MOST_MICROSECONDS) packets = [];
+      if (bytes > mostBytes || packets.length > MOST_PACKETS || packet.dts - packets[0]!.dts > MOST_MICROSECONDS) packets = [];
     },
     packets: () => packets,
     clear({ sound = false } = {}) {

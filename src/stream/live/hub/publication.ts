@@ -1,7 +1,7 @@
 import { type Clock, type Log, messageOf, randomIds, type UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveErrorCode, LiveInput, LiveStatusLog } from "../inputs/port.ts";
-import type { LiveTracks } from "../packets.ts";
+import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { Publication, PublishClaim } from "../publish.ts";
 import type { LiveHealth, LiveSession } from "../session.ts";
 import { adviceFor } from "./advice.ts";
@@ -44,6 +44,13 @@ const LONG_GROUP = 10.1;
 const ENDLESS_GROUP = 30;
 const GOP = "ERR_GOP_OUT_OF_RANGE";
 const WANTED_MS = 500;
+/**
+ * Whoever keeps something of a broadcast keeps it for so many seconds of the publisher's clock: a bound of memory as long as that clock goes on with what
+ * comes. So a second of it brings no more than this, in octets, a burst aside; a packet has its price beside its data.
+ */
+const MOST_IN_A_SECOND = 12_500_000;
+const MOST_BURST = 64 * 1024 * 1024;
+const PACKET_OCTETS = 256;
 
 export function createPublication({ input: given, claim, status, clock, log: serverLog, onSession, onRefused, onEnd }: PublicationParts): OpenPublication {
   const id = randomIds.hex();
@@ -62,6 +69,9 @@ export function createPublication({ input: given, claim, status, clock, log: ser
   let times: ReturnType<typeof createTimes> | undefined;
   let session: LiveSession | undefined;
   let notes: readonly string[] = [];
+  /** Octets that came before their time; and how far the run has gone, in microseconds. */
+  let early = 0;
+  let furthest = 0;
 
   function name(code: LiveErrorCode, message: string, codecs: { videoCodec?: string; audioCodec?: string } = {}) {
     if (named.has(code)) return;
@@ -87,6 +97,7 @@ export function createPublication({ input: given, claim, status, clock, log: ser
     const started = clock.now();
     current = { ...(has.video && announced!.video && { video: announced!.video }), ...(has.audio && announced!.audio && { audio: announced!.audio }) };
     meter.restart();
+    furthest = 0;
     fanOut.run(current, { id: randomIds.hex(), started });
     if (session !== undefined) return;
     session = {
@@ -114,6 +125,13 @@ export function createPublication({ input: given, claim, status, clock, log: ser
     const seconds = meter.sinceKey();
     if (seconds > LONG_GROUP) name(GOP, `Key frames are more than ten seconds apart: set the key frame interval of the encoder to two seconds`);
     if (seconds > ENDLESS_GROUP) abort(streamErrors.liveGopOutOfRange({ seconds: ENDLESS_GROUP }));
+  }
+
+  function watchRate({ dts, data }: MediaPacket) {
+    const seconds = Math.max(0, dts - furthest) / 1_000_000;
+    furthest = Math.max(furthest, dts);
+    early = Math.max(0, early - seconds * MOST_IN_A_SECOND) + data.length + PACKET_OCTETS;
+    if (early > MOST_BURST) abort(streamErrors.liveBitrateOutOfRange({ megabits: (MOST_IN_A_SECOND * 8) / 1_000_000 }));
   }
 
   function finish(reason: UserError) {
@@ -161,7 +179,8 @@ export function createPublication({ input: given, claim, status, clock, log: ser
         return;
       }
       if (placed.begins !== undefined) beginRun(placed.begins);
-      // A listener may have ended it.
+      watchRate(placed.packet);
+      // It, or a listener, may have ended the broadcast.
       if (over.signal.aborted) return;
       meter.packet(placed.packet);
       fanOut.packet(placed.packet);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";
 import { UserError } from "../../../kernel/index.ts";
@@ -71,6 +72,21 @@ test("a rotation of keys ends what came by SRT too, whose stream id stays the sa
   assert.equal(kindOf(publication.signal.reason), "liveKeyRevoked");
   await assert.rejects(publish("one"), refused("liveKeyUnknown"));
   await publish("another");
+});
+
+test("what was changed while no events came is found when they come again, of all inputs", async () => {
+  const { inputs, publish } = openHub();
+  for (const key of ["one", "two", "three", "four"]) inputs.add(key);
+  const publications = await Promise.all(["one", "two", "three", "four"].map((key) => publish(key)));
+  const back = inputs.loseEvents();
+  inputs.rotate("one", "another");
+  inputs.change("two", { enabled: false });
+  inputs.remove("three");
+  await turn();
+  assert.deepEqual(publications.map(({ signal }) => signal.aborted), [false, false, false, false]);
+  back();
+  for (const { signal } of publications.slice(0, 3)) if (!signal.aborted) await once(signal, "abort", { signal: AbortSignal.timeout(10_000) });
+  assert.deepEqual(publications.map(({ signal }) => kindOf(signal.reason)), ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", undefined]);
 });
 
 test("a rotation between the look at the key and the beginning ends it too", async () => {

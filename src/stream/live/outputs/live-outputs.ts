@@ -58,11 +58,11 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
   const { outputs, sessions, clock, log, most = 500 } = parts;
   const lives = new Set<Live>();
   const working = new Set<Promise<void>>();
-  let closed = false;
+  const closing = new AbortController();
   let running = 0;
 
   function follow(session: LiveSession) {
-    if (closed || session.signal.aborted) return;
+    if (closing.signal.aborted || session.signal.aborted) return;
     const live: Live = { session, jobs: new Map(), reading: false, changed: false };
     lives.add(live);
     // The jobs end with the session by themselves.
@@ -74,23 +74,34 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     live.changed = true;
     if (live.reading) return;
     live.reading = true;
-    const work = reconcile(live).catch((err: unknown) => log.error({ err, input: live.session.input.uid }, "the outputs of a live input could not be read")).finally(() => {
-      live.reading = false;
-      working.delete(work);
-    });
+    const work = readAll(live).finally(() => working.delete(work));
     working.add(work);
   }
 
-  async function reconcile(live: Live) {
+  /** Until nothing has changed since; what cannot be read is read again, less and less often. */
+  async function readAll(live: Live) {
+    let failures = 0;
     while (live.changed && lives.has(live)) {
       live.changed = false;
-      const wanted = new Map((await outputs.list(live.session.input.uid)).filter(({ enabled }) => enabled).map((output) => [output.uid, output]));
-      for (const { output, control } of live.jobs.values()) {
-        const now = wanted.get(output.uid);
-        if (now === undefined || now.url !== output.url || now.streamKey !== output.streamKey) control.abort();
+      try {
+        await reconcile(live);
+        failures = 0;
+      } catch (err) {
+        log.error({ err, input: live.session.input.uid }, "the outputs of a live input could not be read; it is tried again");
+        live.changed = true;
+        await waited(live.session, closing.signal, ++failures);
       }
-      for (const output of wanted.values()) if (!closed && lives.has(live) && !live.jobs.has(output.uid)) start(live, output);
     }
+    live.reading = false;
+  }
+
+  async function reconcile(live: Live) {
+    const wanted = new Map((await outputs.list(live.session.input.uid)).filter(({ enabled }) => enabled).map((output) => [output.uid, output]));
+    for (const { output, control } of live.jobs.values()) {
+      const now = wanted.get(output.uid);
+      if (now === undefined || now.url !== output.url || now.streamKey !== output.streamKey) control.abort();
+    }
+    for (const output of wanted.values()) if (lives.has(live) && !live.jobs.has(output.uid)) start(live, output);
   }
 
   function start(live: Live, output: LiveOutput) {
@@ -168,7 +179,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
       return running;
     },
     async close() {
-      closed = true;
+      closing.abort();
       for (const stop of stops) stop();
       for (const { jobs } of lives) for (const { control } of jobs.values()) control.abort();
       lives.clear();

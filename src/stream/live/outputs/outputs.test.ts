@@ -7,11 +7,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, test, type TestContext } from "node:test";
 import { createSecureContext } from "node:tls";
 import { clip, countFrames, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
 import { makeSelfSigned } from "../../../certificates/index.ts";
-import { silentLog, systemClock } from "../../../kernel/index.ts";
+import { createManualClock, silentLog, systemClock } from "../../../kernel/index.ts";
 import { readTags } from "../../../protocol/flv/index.ts";
 import { streamErrors } from "../../errors.ts";
 import { openTools } from "../../media/media.testing.ts";
@@ -254,6 +255,34 @@ test("tracks that change are for another ffmpeg, and the first one writes the re
   publication.end(true);
   await until("it has ended", () => outputs.last("one")?.state === "ended");
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test("outputs that cannot be read are read again, less and less often, until the broadcast or the server ends", async (t) => {
+  const studio = createStudio();
+  const { uid } = studio.add("key", "watch");
+  const outputs = createOutputs(uid);
+  outputs.add("one", "rtmp://127.0.0.1:1/app", "there");
+  const clock = createManualClock();
+  let asked = 0;
+  let broken = true;
+  const list: LiveOutputs["list"] = (input) => (asked++, broken ? Promise.reject(new Error("no database")) : outputs.port.list(input));
+  const runner = createLiveOutputsRunner({ outputs: { ...outputs.port, list }, sessions: studio, tools: openTools(t), clock, log: silentLog, addresses: { allowPrivate: false }, retryMs: 1000 });
+  t.after(() => runner.close());
+  const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
+  publication.configure({ audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } });
+  for (const [ms, times] of [[0, 1], [999, 1], [1, 2], [1999, 2], [1, 3]] as const) {
+    clock.advance(ms);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    assert.equal(asked, times);
+  }
+  broken = false;
+  clock.advance(4000);
+  await until("it is tried", () => outputs.states("one").includes("connecting"));
+  broken = true;
+  outputs.change("one", { enabled: false });
+  await until("it is read", () => asked === 5);
+  // Nothing is waited for.
+  await runner.close();
 });
 
 function freeUdpPort(): Promise<number> {

@@ -2,7 +2,7 @@ import type { LiveRun, RunSink } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import { createCutter } from "./cutter.ts";
 import type { LivePackage, OpenPackage } from "./port.ts";
-import { targetDurationOf } from "./lists.ts";
+import { targetDurationOf, wholeSeconds } from "./lists.ts";
 import { createMeasuredRates, type MeasuredRates } from "./rates.ts";
 import { createRecentSegments, type RecentSegments } from "./recent.ts";
 
@@ -77,7 +77,7 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
       onChange(rendition, segment) {
         recent.put(rendition, segment);
         if (segment.whole) rates.add(rendition, segment);
-        target = Math.max(target, Math.round(segment.duration));
+        target = Math.max(target, wholeSeconds(segment.duration));
         partTarget = Math.max(partTarget, segment.parts.at(-1)?.duration ?? 0);
         changed();
       },

@@ -19,12 +19,12 @@ export interface Cutter {
   fragment(fragment: LiveFragment): void;
   /** Whatever has come is whole now. */
   end(): void;
-  /** Fragments that came too late, or from a rendition that was not named. */
-  readonly dropped: number;
 }
 
 /** A segment without a key frame at its end is cut at one of its fragments: memory has a bound, and players wait for the end of the first. */
 const LONGEST_S = 20;
+/** So is one with more octets of the leader in it: 25 Mbit/s for as long, or a clock that hardly goes on. */
+const MOST_OCTETS = 64 * 1024 * 1024;
 /** So far the sound may be ahead of the pictures before segments are cut without them. */
 const MOST_AHEAD_S = 4;
 /** A rendition that lags so far behind is waited for no longer. */
@@ -42,9 +42,10 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
   const started = { id: run.id, started: run.started };
   /** Up to here on the timeline it is known where segments begin. */
   let known = -Infinity;
+  /** Of the leader, since the last cut. */
+  let octets = 0;
   let complete = first;
   let ended = false;
-  let dropped = 0;
 
   for (const { name } of run.renditions) {
     tracks.set(name, createTrack({ run: started, cuts, partSeconds, onSegment: (segment) => changed(name, segment) }));
@@ -67,6 +68,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
 
   function cut(time: number): void {
     cuts.push({ n: first + cuts.length, time });
+    octets = 0;
     const [last, before] = [cuts.at(-1)!, cuts.at(-2)];
     if (before === undefined) return;
     for (const track of tracks.values()) {
@@ -75,15 +77,16 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     }
   }
 
-  function lead({ time, duration, key }: LiveFragment): void {
+  function lead({ time, duration, key, bytes }: LiveFragment): void {
     const since = time - (cuts.at(-1)?.time ?? -Infinity);
-    if ((key && since > segmentSeconds - SAME) || since > LONGEST_S || cuts.length === 0) cut(time);
+    if ((key && since > segmentSeconds - SAME) || since > LONGEST_S || octets > MOST_OCTETS || cuts.length === 0) cut(time);
+    octets += bytes.length;
     known = Math.max(known, time + duration);
   }
 
   function place(fragment: LiveFragment): void {
     if (cuts.length === 0) cut(fragment.time);
-    if (!tracks.get(fragment.rendition)!.add(fragment)) dropped++;
+    tracks.get(fragment.rendition)!.add(fragment);
   }
 
   /** Fragments whose segment is known now, each rendition in its order. */
@@ -93,10 +96,8 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
 
   function fragment(fragment: LiveFragment): void {
     const queue = held.get(fragment.rendition);
-    if (ended || queue === undefined) {
-      dropped++;
-      return;
-    }
+    // Too late, or of a rendition that was not named.
+    if (ended || queue === undefined) return;
     if (fragment.rendition === leader) {
       lead(fragment);
       place(fragment);
@@ -119,9 +120,6 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
       release(Infinity);
       ended = true;
       for (const track of tracks.values()) track.closeBefore(Infinity);
-    },
-    get dropped() {
-      return dropped;
     },
   };
 }

@@ -28,7 +28,6 @@ export function liveDash(source: Pick<LiveSource, "timeline" | "renditions" | "t
   const { timeline, targetDuration } = source;
   const { segments, runs, ended } = timeline;
   const from = ended ? 0 : windowStart(segments, WINDOW_SECONDS, LEAST_SEGMENTS);
-  const offered = choose(source.renditions, bandwidthHint);
   const zero = runs[0]!.started;
   let played = 0;
   const periods: LivePeriod[] = [];
@@ -36,8 +35,9 @@ export function liveDash(source: Pick<LiveSource, "timeline" | "renditions" | "t
     const run = runs[place]!;
     // Of what has ended the periods follow one another, and the first is where it was while it ran.
     const offset = ended && place > 0 ? of[0]!.start : 0;
-    const there = run.renditions.filter(({ name }) => offered.has(name));
+    const there = choose(source, run.renditions, bandwidthHint);
     const media = (["video", "audio"] as const).flatMap((kind) => mediaSets(timeline, kind, there, of, { offset, run: run.id, suffix }));
+    if (media.length === 0) continue;
     // As long as the longest of its tracks: a player that finds the end of a period passed before its media is may stay there.
     const seconds = Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE - offset + (ended && place === runs.length - 1 ? AFTER_THE_END : 0);
     periods.push({
@@ -56,9 +56,12 @@ export function liveDash(source: Pick<LiveSource, "timeline" | "renditions" | "t
   });
 }
 
-function choose(renditions: readonly LiveRendition[], hint: string | null): Set<string> {
-  const pictures = nearest(renditions.filter(({ kind }) => kind === "video"), hint, ({ averageBandwidth }) => averageBandwidth);
-  return new Set([...pictures, ...renditions.filter(({ kind }) => kind === "audio")].map(({ name }) => name));
+/** Of a run while it goes on: all, as what the next one does not make any more is still played here. Of what has ended: what all of it has. */
+function choose({ timeline, renditions: offered }: Pick<LiveSource, "timeline" | "renditions">, all: readonly LiveRendition[], hint: string | null): LiveRendition[] {
+  const byName = new Map(offered.map((one) => [one.name, one]));
+  const there = timeline.ended ? all.filter(({ name }) => byName.has(name)) : all;
+  const pictures = nearest(there.filter(({ kind }) => kind === "video"), hint, ({ name, averageBandwidth }) => byName.get(name)?.averageBandwidth ?? averageBandwidth);
+  return [...pictures, ...there.filter(({ kind }) => kind === "audio")];
 }
 
 /** One for each codec: the renditions of a set are to be exchanged for one another at every segment. */

@@ -69,8 +69,11 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, l
   return 0;
 }
 
+/** To the nearest, as playlists write it (in microseconds): a sum of fractions may be a hair below the half that stands there. */
+export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
+
 /** Whole seconds: what segments last at most, rounded to the nearest. */
-export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): number => segments.reduce((most, { durations }) => Math.max(most, Math.round(longest(durations))), Math.max(1, Math.round(least)));
+export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): number => segments.reduce((most, { durations }) => Math.max(most, wholeSeconds(longest(durations))), Math.max(1, Math.round(least)));
 
 /** Whether `list` goes as far as a player wants to wait for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part` of it. */
 export function reached({ segments, open }: RenditionList, msn: number, part?: number): boolean {

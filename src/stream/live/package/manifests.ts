@@ -10,7 +10,7 @@ import { liveMultivariant } from "./multivariant.ts";
 import { type Extent, mediaPlaylist, type WrittenPlaylist } from "./playlists.ts";
 import { positionOf, readClip, readDirectives, readExtent, readPreview, segmentsBetween } from "./queries.ts";
 import { broadcastMark, checkMark, suffixOf } from "./marks.ts";
-import { type LiveSource, renditionIn } from "./sources.ts";
+import { checkRendition, type LiveSource } from "./sources.ts";
 import { waitFor } from "./waiting.ts";
 
 export interface LiveManifestsParts {
@@ -74,7 +74,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
   async function media(viewing: Viewing, source: LiveSource): Promise<void> {
     const { query, params: { rendition = "" } } = viewing;
     checkMark(viewing);
-    renditionIn(source, rendition);
+    checkRendition(source, rendition);
     const extent = readExtent(query, source.timeline.ended);
     const directives = readDirectives(query);
     const mark = broadcastMark(viewing);

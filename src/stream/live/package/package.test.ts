@@ -109,6 +109,26 @@ test("memory is bounded: of an hour there are the last segments only", () => {
   assert.equal(broadcast.timeline().segments.length, 1799);
 });
 
+test("memory is bounded where the clock of the pictures stands still, too", () => {
+  const { broadcast } = world();
+  const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
+  const bytes = Buffer.alloc(1024 * 1024);
+  for (let n = 0; n < 1000; n++) sink.fragment({ rendition: "source", time: n / 90_000, duration: 1 / 90_000, key: true, bytes });
+  const inMemory = broadcast.recent.of("source").flatMap(({ parts }) => parts).reduce((sum, { size }) => sum + size, 0);
+  assert.ok(broadcast.timeline().segments.length >= 10 && inMemory <= 400 * bytes.length, `${broadcast.timeline().segments.length} segments, ${inMemory} octets`);
+});
+
+test("the target duration is that of what is written: a sum just below half a second is half a second there", () => {
+  const { broadcast, playlist } = world();
+  const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
+  for (const fragment of fragmentsOf("source", [0.151, 0.256, 0.279, 0.193, 0.108, 0.32, 0.363, 0.307, 0.331, 0.045, 0.147], (time) => time === 0)) sink.fragment(fragment);
+  sink.end();
+  assert.ok(broadcast.timeline().segments[0]!.durations["source"]! < 2.5);
+  assertValid(playlist());
+  const again = createBroadcast({ video: "f".repeat(32), timeline: broadcast.timeline(), segmentSeconds: 2, partSeconds: 0.333, onEnd() {} });
+  assert.deepEqual([broadcast.targetDuration, again.targetDuration], [3, 3]);
+});
+
 test("whatever comes, every playlist is valid by itself and agrees with the one before, and no octet is lost", () => {
   const durations = fc.array(fc.integer({ min: 10, max: 400 }).map((ms) => ms / 1000), { minLength: 1, maxLength: 60 });
   const shape = fc.record({ video: durations, audio: durations, keys: fc.array(fc.boolean(), { minLength: 1, maxLength: 7 }), delays: fc.record({ "90p": fc.double({ min: 0, max: 3, noNaN: true }), audio: fc.double({ min: -3, max: 3, noNaN: true }) }), small: fc.boolean(), offset: fc.double({ min: -0.5, max: 0.5, noNaN: true }) });

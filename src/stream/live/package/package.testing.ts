@@ -115,9 +115,11 @@ export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
       assert.ok(old.n < after.sequence + after.skipped, `segment ${old.n} is left out`);
       continue;
     }
-    const { parts, at, ...rest } = now;
-    const { parts: partsBefore, at: atBefore, ...restBefore } = old;
+    const { parts, at, init, ...rest } = now;
+    const { parts: partsBefore, at: atBefore, init: initBefore, ...restBefore } = old;
     assert.deepEqual(rest, restBefore);
+    // What stands at segments that are skipped holds for those that follow, and is not said again.
+    if (before.skipped + after.skipped === 0 || (init !== undefined && initBefore !== undefined)) assert.equal(init, initBefore);
     if (at !== undefined && atBefore !== undefined) assert.equal(at, atBefore);
     if (parts.length > 0 && partsBefore.length > 0) assert.deepEqual(parts, partsBefore);
   }

@@ -5,6 +5,7 @@ import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { anyVideo } from "../../playback/playback.testing.ts";
 import { createBroadcast } from "./broadcast.ts";
+import { liveDash } from "./dash.ts";
 import { assertFollows, assertValid, readPlaylist, runOf, SMALL, SOUND, SOURCE } from "./package.testing.ts";
 import { positionOf, segmentsBetween } from "./queries.ts";
 import { INPUT, liveVideo, liveWorld, VIDEO } from "./playback.testing.ts";
@@ -171,6 +172,37 @@ test("previews and instant clips", async (t) => {
   for (const query of ["", "?time=1s", "?time=1s&duration=61s", "?time=500s&duration=5s", "?time=x&duration=5s"]) assert.equal((await get(`manifest/clip.m3u8${query}`)).status, 400, query);
   for (const query of ["?duration=6m", "?duration=0", "?duration=abc"]) assert.equal((await get(`manifest/video.m3u8${query}`)).status, 400, query);
   assert.match((await get("manifest/clip.m3u8?time=1s&duration=5s", INPUT)).text, /its uid/);
+});
+
+test("what is not made any more is there as long as some of it is listed, and its playlists go on", async (t) => {
+  for (const [before, now, gone] of [[[SOURCE, SOUND], [SOURCE], "audio"], [[SOURCE, SOUND], [SOUND], "source"], [[SOUND], [SOURCE], "audio"]] as const) {
+    const { broadcast, get, getElsewhere } = await liveWorld(t);
+    const first = broadcast.run(runOf(1, { renditions: before }));
+    feed(first, 4, { renditions: [...before] });
+    first.end();
+    feed(broadcast.run(runOf(2, { renditions: now })), 5, { renditions: [...now] });
+    for (const ask of [get, getElsewhere]) {
+      const { status, text } = await ask(`manifest/${gone}.m3u8?protocol=hls`);
+      assert.equal(status, 200);
+      const read = readPlaylist(text);
+      assertValid(read);
+      assert.deepEqual(read.segments.map(({ gap }) => gap), [false, false, true, true]);
+      const [of1, of2] = (await ask("manifest/video.mpd")).text.split("</Period>").map((period) => [...period.matchAll(/<Representation id="([^"]*)"/g)].map(([, name]) => name));
+      assert.deepEqual([of1, of2], [before, now].map((renditions) => renditions.map(({ name }) => name)));
+    }
+    assert.equal((await get("manifest/90p.m3u8")).status, 404);
+    assert.equal((await get(`manifest/${gone}.m3u8?protocol=llhls&_HLS_msn=3&_HLS_part=0`)).status, 200);
+    broadcast.end();
+    assert.equal(readPlaylist((await get(`manifest/${gone}.m3u8?protocol=hls`)).text).ended, true, "who follows it is told of the end");
+  }
+});
+
+test("a run of which nothing is there is no period", () => {
+  const [first, second] = [runOf(1), runOf(2, { renditions: [] })].map((run) => ({ ...run, renditions: [...run.renditions] }));
+  const timeline: LiveTimeline = { video: VIDEO, ended: false, runs: [first!, second!], segments: [{ n: 0, run: 0, start: 0, durations: { source: 2 } }, { n: 1, run: 1, start: 0, durations: {} }] };
+  const mpd = liveDash({ timeline, renditions: [SOURCE], targetDuration: 2 }, { now: 0, suffix: "" });
+  assert.equal(mpd.match(/<Period /g)!.length, 1);
+  assert.doesNotMatch(mpd, /Infinity/);
 });
 
 test("where a clip begins is counted by the pictures: sound is cut a little before or after them", () => {

@@ -84,9 +84,8 @@ export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   });
 }
 
-/** What a request is for. Throws segmentNotFound. */
-export function renditionIn({ renditions }: LiveSource, name: string): LiveRendition {
-  const rendition = renditions.find((one) => one.name === name);
-  if (rendition === undefined) throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
-  return rendition;
+/** Whether there can be a playlist of a rendition: whoever follows one that is not made any more goes on with its gaps. Throws segmentNotFound. */
+export function checkRendition({ renditions, timeline: { runs } }: LiveSource, name: string): void {
+  const has = (all: readonly LiveRendition[]) => all.some((one) => one.name === name);
+  if (!has(renditions) && !runs.some((run) => has(run.renditions))) throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
 }

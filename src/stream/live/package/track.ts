@@ -38,10 +38,8 @@ export interface TrackParts {
 
 /** Puts the fragments of one rendition into parts and segments. */
 export interface Track {
-  /** The segment that is being made, or undefined before the first fragment and after the end. */
-  readonly open: TrackSegment | undefined;
-  /** Fragments of segments that are whole are dropped: false. */
-  add(fragment: LiveFragment): boolean;
+  /** Fragments of segments that are whole are dropped. */
+  add(fragment: LiveFragment): void;
   /** Everything before segment `n` is whole now, whatever has come of it. */
   closeBefore(n: number): void;
 }
@@ -86,16 +84,16 @@ export function createTrack({ run, cuts, partSeconds, onSegment }: TrackParts): 
     onSegment(closed);
   }
 
-  function add({ time, duration, key, bytes }: LiveFragment): boolean {
+  function add({ time, duration, key, bytes }: LiveFragment): void {
     // The cut was made at a key frame of another rendition: the nearest beginning of a fragment is meant, whatever the timescales make of it.
     const begun = time + duration / 2;
-    if (at >= 0 && open === undefined) return false;
+    if (at >= 0 && open === undefined) return;
     if (at < 0) begin(0);
     while (cuts[at + 1] !== undefined && begun >= cuts[at + 1]!.time) {
       closeSegment();
       begin(at + 1);
     }
-    if (at > 0 && begun < cuts[at]!.time) return false;
+    if (at > 0 && begun < cuts[at]!.time) return;
     if (pendingSeconds + duration > partSeconds + SAME) closePart();
     pending.push(bytes);
     pendingSeconds += duration;
@@ -103,13 +101,9 @@ export function createTrack({ run, cuts, partSeconds, onSegment }: TrackParts): 
     open!.duration += duration;
     // Another one like it has no room; or the segment is as long as the one before, and a key frame comes now.
     if (pendingSeconds + duration > partSeconds + SAME || Math.abs(open!.duration - before) < ABOUT_AS_LONG) closePart();
-    return true;
   }
 
   return {
-    get open() {
-      return open;
-    },
     add,
     closeBefore(n) {
       if (at >= 0 && open === undefined) return;

@@ -3,10 +3,11 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import type { LiveFragment } from "../fragments.ts";
+import { liveSegmentKey } from "../timeline.ts";
 import { cutFragments } from "./cut.ts";
 import { decodePage, encodePage } from "./journal.ts";
 import { recordConformance } from "./record.conformance.ts";
-import { keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
+import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
 
 onEveryDatabase(recordConformance);
 
@@ -57,6 +58,35 @@ test("a slow disk is waited for up to a bound, and then nothing more is kept", a
   await recording.close();
   const { segments } = await recordings.finish(VIDEO);
   assert.ok(segments <= 2, String(segments));
+});
+
+test("nothing is lost when it dies between two segments that were cut at once: what is open stays until it is in one", async (t) => {
+  const writing = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  const second = liveSegmentKey(VIDEO, "source", 1);
+  const { recordings, objects, clock, db } = await openRecordings(t, { around: (store) => ({ ...store, put: async (key, bytes) => {
+    if (key === second) {
+      reached.resolve();
+      await writing.promise;
+    }
+    return store.put(key, bytes);
+  } }) });
+  const recording = await recordings.open(VIDEO);
+  const run = testRun("1");
+  const sink = recording.run(run);
+  const fed = [testSegment(run, 0), testSegment(run, 1)];
+  for (const fragment of fed.flatMap(({ fragments }) => fragments)) {
+    sink.fragment(fragment);
+    clock.advance(600);
+    await recording.settled();
+  }
+  for (const { cut } of fed) recording.keep(cut);
+  await reached.promise;
+  const elsewhere = (await openRecordings(t, { db, objects })).recordings;
+  assert.equal((await elsewhere.finish(VIDEO)).duration, 4);
+  for (const n of [0, 1]) assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(), joined(fed[n]!.fragments, "source"));
+  writing.resolve();
+  await recording.close();
 });
 
 test("octets that the packager has copied, and fragments that it has left out, leave nothing open", async (t) => {

@@ -73,12 +73,12 @@ export function createRecording(parts: RecordingParts): Recording {
     });
   }
 
-  async function write({ run, segment, bytes }: CutSegment, ends: Record<string, number>) {
+  async function write({ run, segment, bytes }: CutSegment, ends: Record<string, number>, emptied: readonly number[]) {
     const pieces = Object.entries(bytes);
     const sizes = await Promise.all(pieces.map(async ([rendition, parts]) => (await objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts))).size));
     const { n, start, durations } = segment;
     await table.insertSegment(video, { n, run, start, durations, ends, size: sizes.reduce((sum, size) => sum + size, 0) });
-    await journal.delete(video, pending.emptied());
+    await journal.delete(video, emptied);
   }
 
   return {
@@ -99,7 +99,9 @@ export function createRecording(parts: RecordingParts): Recording {
         ends[rendition] = pending.take(cut.run, rendition, { bytes, end }) ?? end;
         size += bytes.reduce((sum, { length }) => sum + length, 0);
       }
-      enqueue(size, () => write(cut, ends));
+      // Now: when this is written, segments that wait behind it may have taken what stands on other pages.
+      const emptied = pending.emptied();
+      enqueue(size, () => write(cut, ends, emptied));
     },
     async settled() {
       let last;

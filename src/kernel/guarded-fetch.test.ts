@@ -72,6 +72,19 @@ test("a name is judged by where it leads, and connected to nowhere else", async 
   await assert.rejects(createGuardedFetch({ allowPrivate: true, lookup: async () => [] })("http://nothing.example/"), failsWith("unreachable"));
 });
 
+test("a connection whose redirect is not followed is let go", async (t) => {
+  for (const location of ["ftp://example.com/a", "http://user:secret@example.com/", "http://example.com:25/", "http://["]) {
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    const at = await origin(t, (request, response) => {
+      request.socket.once("close", () => resolve());
+      // Its answer does not end by itself.
+      response.writeHead(302, { location }).write("x");
+    });
+    await assert.rejects(open(`${at}/`), failsWith("badUrl"), location);
+    await gone;
+  }
+});
+
 test("each redirect is checked, five are followed, and credentials stay with their origin", async (t) => {
   const seen: (string | undefined)[] = [];
   const other = await origin(t, (request, response) => {

@@ -104,8 +104,8 @@ export function createGuardedFetch({ allowPrivate, lookup = systemLookup, ca, us
     try {
       for (let hop = 0; ; hop++) {
         const answer = await ask(url, asking);
-        const next = method === "POST" ? undefined : redirectOf(answer, url);
-        if (next === undefined || redirects === 0) return response(url, answer, asking, over.clear);
+        const next = method === "POST" || redirects === 0 ? undefined : redirectOf(answer, url);
+        if (next === undefined) return response(url, answer, asking, over.clear);
         answer.destroy();
         if (hop >= redirects) throw fetchErrors.tooManyRedirects({ host: url.hostname, limit: redirects });
         if (next.origin !== url.origin) asking.headers = withoutCredentials(asking.headers);
@@ -191,11 +191,18 @@ function pinned(addresses: readonly string[]): LookupFunction {
   return (_, { all }, done) => setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
 }
 
-function redirectOf({ statusCode, headers: { location } }: IncomingMessage, from: URL): URL | undefined {
+function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
+  const { statusCode, headers: { location } } = answer;
   if (location === undefined || ![301, 302, 303, 307, 308].includes(statusCode ?? 0)) return undefined;
-  const to = URL.parse(location, from);
-  if (to === null) throw fetchErrors.badUrl({ reason: `${from.hostname} redirects to what is no URL` });
-  return readUrl(to.href);
+  try {
+    const to = URL.parse(location, from);
+    if (to === null) throw fetchErrors.badUrl({ reason: `${from.hostname} redirects to what is no URL` });
+    return readUrl(to.href);
+  } catch (err) {
+    // Nobody is going to read it, and no time ends an answer that is not read.
+    answer.destroy();
+    throw err;
+  }
 }
 
 const withoutCredentials = (headers: Record<string, string>) => Object.fromEntries(Object.entries(headers).filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name)));

@@ -114,6 +114,18 @@ test("what a dead process left is cleared away", async () => {
   assert.deepEqual((await readdir(dir)).sort(), [`${one.id}.eml`, `${two.id}.eml`].sort());
 });
 
+test("a folder that cannot be made for one message is made for the next", async () => {
+  const parent = join(root, "a-file");
+  await writeFile(parent, "");
+  const spool = createSpool({ dir: join(parent, "spool"), ids: randomIds, memoryBytes: 10 });
+  const message = Buffer.from(`A: 1\r\n\r\n${"x".repeat(100)}`);
+  await assert.rejects(spool.collect(pieces(message, 50)), { code: "ENOTDIR" });
+  await rm(parent);
+  const kept = await spool.collect(pieces(message, 50));
+  assert.deepEqual(await bytesOf(kept), message);
+  await kept.discard();
+});
+
 test("close() deletes what nobody discarded", async () => {
   const { spool, files } = newSpool({ memoryBytes: 10 });
   await spool.collect(pieces(Buffer.alloc(100, "\n"), 20));

@@ -51,7 +51,11 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
   let folder: Promise<unknown> | undefined;
 
   async function createFile(id: string): Promise<{ path: string; handle: FileHandle }> {
-    await (folder ??= emptyFolder(dir));
+    await (folder ??= emptyFolder(dir).catch((err: unknown) => {
+      // A disk that is full now may have room for the next message.
+      folder = undefined;
+      throw err;
+    }));
     const path = join(dir, `${id}.eml`);
     files.add(path);
     return { path, handle: await open(path, "wx", 0o600) };

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { messageOf } from "../../kernel/index.ts";
 import type { MediaResult, MediaRun } from "./port.ts";
@@ -25,7 +25,8 @@ export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> & 
 /** Runs one command to its end. Whatever ends it, nothing of its process group is left when this settles. Rejects MediaRunError, or what `onOutput` threw. */
 export async function runChild(name: string, [executable, ...args]: string[], { wallMs, outputBytes, onOutput, signal, nice = 0, onStart }: ChildOptions): Promise<MediaResult> {
   if (signal.aborted) throw aborted(name, signal);
-  const child = spawn(executable!, args, { stdio: ["ignore", "pipe", "pipe"], detached: true, env: ENVIRONMENT, cwd: "/" });
+  // One that could not be started for want of descriptors has no streams; its error follows.
+  const child: ChildProcess = spawn(executable!, args, { stdio: ["ignore", "pipe", "pipe"], detached: true, env: ENVIRONMENT, cwd: "/" });
   if (nice > 0) lowerSession(child.pid, nice);
   const onEnd = child.pid === undefined ? undefined : onStart?.(child.pid);
   let stderr = "";
@@ -39,7 +40,7 @@ export async function runChild(name: string, [executable, ...args]: string[], { 
   const onAbort = () => end(aborted(name, signal));
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = setTimeout(() => fail("timeout", `took longer than ${wallMs} ms`), wallMs);
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
   const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
     child.once("error", (err) => {
       fail("missing", `could not be started: ${messageOf(err)}`);
@@ -51,6 +52,7 @@ export async function runChild(name: string, [executable, ...args]: string[], { 
   const kept: Buffer[] = [];
   async function take() {
     let size = 0;
+    if (child.stdout == null) return;
     for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (onOutput !== undefined) await onOutput(chunk);

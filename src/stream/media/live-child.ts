@@ -31,6 +31,7 @@ export function startLiveChild(name: string, options: LiveChildOptions): LiveMed
 async function runLive(name: string, { command, outputs, idleMs, inputBytes, nice }: LiveChildOptions, feed: ReturnType<typeof createFeed>, signal: AbortSignal): Promise<MediaResult> {
   const [executable, ...args] = await command();
   if (signal.aborted) throw aborted(name, signal);
+  // One that could not be started for want of descriptors has no streams; its error follows.
   const child: ChildProcess = spawn(executable!, args, { stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const)], detached: true, env: ENVIRONMENT, cwd: "/" });
   if (nice > 0) lowerSession(child.pid, nice);
   let stderr = "";
@@ -51,7 +52,7 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
     if (performance.now() - moved > idleMs) fail("timeout", `neither took nor made anything for ${idleMs} ms`);
     else if (feed.stdin.writableLength > inputBytes) fail("input", `did not take what it was given: more than ${inputBytes} bytes wait`);
   }, Math.min(LOOK_MS, idleMs));
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
   const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
     child.once("error", (err) => {
       fail("missing", `could not be started: ${messageOf(err)}`);
@@ -59,7 +60,7 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
     });
     child.once("close", (code, by) => resolve({ code, signal: by }));
   });
-  feed.to(child.stdin!, sign);
+  if (child.stdin != null) feed.to(child.stdin, sign);
 
   async function take(pipe: Readable, consume: LiveMediaRun["outputs"][number]) {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {
@@ -70,8 +71,8 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
   }
   try {
     // Who does not come back from taking a piece cannot keep the end of it from being told.
-    await Promise.race([stopped.promise, Promise.all(outputs.map((consume, i) => take(child.stdio[3 + i] as Readable, consume).catch(end)))]);
-    if (ended !== undefined) for (const pipe of child.stdio) pipe?.destroy();
+    if (child.stdin != null) await Promise.race([stopped.promise, Promise.all(outputs.map((consume, i) => take(child.stdio[3 + i] as Readable, consume).catch(end)))]);
+    if (ended !== undefined) for (const pipe of child.stdio ?? []) pipe?.destroy();
     const exit = await closed;
     if (ended !== undefined) throw ended;
     if (exit.code !== 0) throw failure(name, exit, stderr);

@@ -30,7 +30,7 @@ const REST_CHECK_MS = 30_000;
 /** Runs what is deployed. Nothing is loaded before it is asked for; another process's deploys are heard of through `events`. */
 export function createLiveWorkers({ db, objects, secrets, events, runtime, clock = systemClock, log = silentLog, random = Math.random, limits }: LiveOptions): LiveWorkers & LiveVersions {
   const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
-  const routes = createRoutes({ db, limit: bounds.routes });
+  const routes = createRoutes({ db, clock, limit: bounds.routes });
   const residents = createResidents({ runtime, load: (id) => loadWorker(id, { db, objects, secrets }), limits: bounds, clock, log });
   const timer = setInterval(() => residents.rest(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
   /** Of each script: the refresh that is under way, and whether another must follow. */

@@ -20,6 +20,7 @@ export interface Leases {
 /** Renews what is held at a third of its time, until `over`. */
 export function keepLeases({ table, clock, log, leaseMs, over }: { table: ClaimsTable; clock: Clock; log: Log; leaseMs: number; over: AbortSignal }): Leases {
   const held = new Set<Held>();
+  let renewing = false;
 
   function lose(one: Held) {
     one.lost = true;
@@ -28,15 +29,20 @@ export function keepLeases({ table, clock, log, leaseMs, over }: { table: Claims
   }
 
   async function renew() {
+    // The answer to the one before is still out.
+    if (renewing) return;
     // A claim of this moment may not be on the disk yet: only those of before can be told from lost ones.
     const mine = [...held].filter(({ lost }) => !lost);
     if (mine.length === 0) return;
     const until = clock.now() + leaseMs;
+    renewing = true;
     try {
       const standing = await table.renew(mine.map(({ token }) => token), until);
       for (const one of mine) if (standing.has(one.token)) one.until = until;
     } catch (err) {
       log.warn({ err }, "outbound mail: leases could not be renewed");
+    } finally {
+      renewing = false;
     }
   }
 
@@ -45,7 +51,7 @@ export function keepLeases({ table, clock, log, leaseMs, over }: { table: Claims
       await clock.sleep(leaseMs / 3, over).catch(() => {});
       // A database that does not answer does not stop the time.
       for (const one of held) if (!one.lost && clock.now() > one.until) lose(one);
-      if (!over.aborted) await renew();
+      if (!over.aborted) void renew();
     }
   }
 

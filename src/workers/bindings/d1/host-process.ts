@@ -31,19 +31,20 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
     // A group of its own: Ctrl-C on the terminal is for the server, which ends this process when nobody needs it any more.
     detached: true,
   });
-  const channel = child.stdio[3] as Duplex;
+  // One that could not be started for want of descriptors has no streams; its error follows.
+  const channel = child.stdio?.[3] as Duplex | undefined;
   let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
   let printed = "";
   let wanted = false;
   let over: string | undefined;
 
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
-  channel.on("data", createFrameReader((frame) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
+  channel?.on("data", createFrameReader((frame) => {
     const { resolve } = waiting!;
     waiting = undefined;
     resolve(frame);
   }));
-  channel.on("error", () => {}); // the exit tells
+  channel?.on("error", () => {}); // the exit tells
   const ended = new Promise<void>((resolve) => {
     const finish = (reason: string) => {
       over = reason;
@@ -67,13 +68,13 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
     kill,
     ask: (header, body) =>
       new Promise((resolve, reject) => {
-        if (over !== undefined) return reject(new Error(over));
+        if (over !== undefined || channel === undefined) return reject(new Error(over ?? "the database process could not be started"));
         waiting = { resolve, reject };
         writeFrame(channel, header, body);
       }),
     async end() {
       wanted = true;
-      channel.end();
+      channel?.end();
       const late = setTimeout(kill, LEAVE_WITHIN_MS);
       await ended;
       clearTimeout(late);

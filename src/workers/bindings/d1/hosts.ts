@@ -106,7 +106,19 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
   function place(lane: Lane, avoid?: Host) {
     lane.placed = lane.paused === 0 && lane.jobs.length > 0;
     if (!lane.placed) return;
-    const host = choose(lane, avoid);
+    let host: Host;
+    try {
+      host = choose(lane, avoid);
+    } catch (cause) {
+      // No process can be started now: the next request tries again.
+      log.error({ err: cause, file: lane.file }, "d1: no database process could be started");
+      lane.placed = false;
+      for (const job of lane.jobs.splice(0)) {
+        waitingBytes -= job.body.length;
+        job.reject(d1Errors.reset({}, { cause }));
+      }
+      return;
+    }
     if (lane.host && lane.host !== host && lane.host.files.has(lane.file)) lane.host.closing.set(lane.file, () => {});
     lane.host = host;
     host.line.push(lane);

@@ -33,6 +33,7 @@ const steps = {
     await kv.put("without", "v");
     return [await kv.getWithMetadata("with"), await kv.getWithMetadata("string"), await kv.getWithMetadata("without"), await kv.getWithMetadata("absent"), await kv.list()];
   },
+  laidOut: (kv) => kv.getWithMetadata("laidOut"),
   async keys(kv) {
     const keys = ["a/b", "a b%2F?#&=+", "é", "\\u{1f600}", "...", "x".repeat(512), "bulk/get"];
     for (const key of keys) await kv.put(key, key);
@@ -166,6 +167,11 @@ describe("KV through workerd", () => {
       { value: null, metadata: null, cacheStatus: null },
       { keys: [{ name: "string", metadata: "text" }, { name: "with", metadata: some }, { name: "without" }], list_complete: true, cacheStatus: null },
     ]);
+  });
+
+  test("metadata that the API was given over several lines", async () => {
+    await service.store.put("laidOut", "laidOut", Buffer.from("v"), { metadata: '{\r\n\t"a": "b\\nc"\n}' });
+    assert.deepEqual(await value("laidOut"), { value: "v", metadata: { a: "b\nc" }, cacheStatus: null });
   });
 
   test("keys of every kind; delete", async () => {

@@ -183,9 +183,9 @@ function asJson(text: string): string {
   }
 }
 
-// Node reads and writes headers as Latin-1; workerd's are UTF-8. DEL is the one character that JSON leaves bare and Node refuses.
+// Node reads and writes headers as Latin-1; workerd's are UTF-8. JSON leaves DEL bare, which Node refuses, and ends of lines between its values, where a blank says the same.
 const fromHeader = (value: string | string[] | undefined) => (value === undefined ? undefined : Buffer.from(String(value), "latin1").toString("utf8"));
-const toHeader = (json: string) => Buffer.from(json.replaceAll("\u007f", "\\u007f")).toString("latin1");
+const toHeader = (json: string) => Buffer.from(json.replaceAll("\u007f", "\\u007f").replaceAll(/[\r\n]/g, " ")).toString("latin1");
 
 function sendJson(response: ServerResponse, json: string) {
   response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(json) }).end(json);

@@ -51,6 +51,15 @@ export function runExport(file: string, options: ExportOptions, { directory, lim
 /** A child that ended without doing its work, and not because of the SQL. */
 class Ended extends Error {}
 
+/** Undefined where it was killed before it had said all of it. */
+function readEnding(told: string): Ending | undefined {
+  try {
+    return told === "" ? undefined : (JSON.parse(told) as Ending);
+  } catch {
+    return undefined;
+  }
+}
+
 function start(task: Task, directory: string, signal: AbortSignal | undefined): { process: ChildProcess; ended: Promise<object> } {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(task)], {
     stdio: ["pipe", "pipe", "pipe", "pipe"],
@@ -58,10 +67,11 @@ function start(task: Task, directory: string, signal: AbortSignal | undefined): 
   });
   let told = "";
   let printed = "";
-  (child.stdio[3] as Readable).setEncoding("utf8").on("data", (text: string) => (told += text)).on("error", () => {});
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
-  child.stdin!.on("error", () => {});
-  if (task.kind === "export") child.stdin!.end();
+  // One that could not be started for want of descriptors has no streams; its error follows.
+  (child.stdio?.[3] as Readable | undefined)?.setEncoding("utf8").on("data", (text: string) => (told += text)).on("error", () => {});
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
+  child.stdin?.on("error", () => {});
+  if (task.kind === "export") child.stdin?.end();
 
   let late = false;
   const stop = () => child.kill("SIGKILL");
@@ -76,7 +86,7 @@ function start(task: Task, directory: string, signal: AbortSignal | undefined): 
     const finish = (how: string) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
-      const ending: Ending = told === "" ? { fault: `${how}${printed === "" ? "" : `: ${printed.trim()}`}` } : JSON.parse(told);
+      const ending = readEnding(told) ?? { fault: `${how}${printed === "" ? "" : `: ${printed.trim()}`}` };
       if ("done" in ending) resolve(ending.done);
       else if ("refused" in ending) reject(d1Errors.sql({ text: ending.refused }));
       else if (late) reject(d1Errors.transferTooLong({ transferMs: task.limits.transferMs }));

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as soon } from "node:timers/promises";
+import { createManualClock, silentLog } from "../../../kernel/index.ts";
+import type { ClaimsTable } from "./claims-table.ts";
+import { keepLeases } from "./leases.ts";
+
+test("a claim is given up in time, also while the database does not answer", async () => {
+  const clock = createManualClock(0);
+  let asked = 0;
+  const table = { renew: () => (asked++, new Promise(() => {})) } as unknown as ClaimsTable;
+  const over = new AbortController();
+  const leases = keepLeases({ table, clock, log: silentLog, leaseMs: 60_000, over: over.signal });
+  const held = leases.take("one");
+  for (let at = 20_000; at <= 60_000; at += 20_000) {
+    clock.advance(20_000);
+    await soon();
+  }
+  assert.deepEqual([asked, held.lost], [1, false]);
+  clock.advance(20_000);
+  await soon();
+  assert.deepEqual([asked, held.lost, held.controller.signal.aborted], [1, true, true]);
+  over.abort();
+});

@@ -1,0 +1,23 @@
+// Has no descriptor left, and tries to start programs. Prints what became of each.
+import { openSync } from "node:fs";
+import { d1Limits } from "../../src/workers/bindings/d1/limits.ts";
+import { startHostProcess } from "../../src/workers/bindings/d1/host-process.ts";
+import { runChild } from "../../src/stream/media/child.ts";
+import { startLiveChild } from "../../src/stream/media/live-child.ts";
+
+try {
+  for (;;) openSync("/dev/null", "r");
+} catch {
+  // EMFILE
+}
+
+const signal = new AbortController().signal;
+const become = (what: Promise<unknown>) => what.then(() => "well", (err: Error) => err.message);
+
+const run = await become(runChild("a tool", ["/bin/true"], { wallMs: 10_000, outputBytes: 100, signal }));
+const live = await become(startLiveChild("a tool", { command: async () => ["/bin/cat"], outputs: [async () => {}], idleMs: 10_000, inputBytes: 100, nice: 0, signal }).done);
+const { promise: lost, resolve: onLost } = Promise.withResolvers<string>();
+const host = startHostProcess({ directory: "/tmp", limits: d1Limits, onLost });
+const asked = await become(host.ask({ op: "close", file: "x" }));
+await host.ended;
+process.stdout.write(JSON.stringify({ run, live, asked, lost: await lost }));

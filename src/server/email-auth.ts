@@ -23,6 +23,7 @@ export interface EmailAuthParts {
 export function composeDmarcReporting({ store: { db, events }, settings, zones, dns: { lookups } }: Pick<EmailAuthParts, "store" | "settings" | "zones" | "dns">, { clock, ids, log, lifecycle }: Basics): DmarcReporting {
   const reports = createDmarcReporting({ db, events, zones, clock, ids, domain: settings.email.forward_domain.toLowerCase(), resolveTxt: lookups.resolveTxt, log });
   lifecycle.onStop("DMARC reports", () => reports.close());
+  reports.tidy().catch((err: unknown) => log.warn({ err }, "what was kept for the DMARC reports of deleted zones could not be removed; the next start tries again"));
   return reports;
 }
 

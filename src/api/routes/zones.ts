@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Accounts, Caller, Permission } from "../../accounts/index.ts";
 import type { TextOperator, ZoneQuery, Zones } from "../../zones/index.ts";
 import { apiErrors } from "../errors.ts";
+import { hiddenZones } from "../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../operation.ts";
 import { pageRequest } from "../paging.ts";
 import { createZoneBody, showZone, updateZoneBody, zoneListQuery, zoneSchema } from "./zone-schemas.ts";
@@ -67,7 +68,7 @@ async function visibleTo(caller: Caller, zones: Zones): Promise<ZoneQuery["visib
     const ids = await zones.idsOf(account, MAX_TRIED);
     single.push(...ids.filter((zone) => caller.allows("Zone Read", { zone, account })));
   }
-  const hidden = (caller.deniedZones ?? []).filter((zone) => whole.some((account) => !caller.allows("Zone Read", { zone, account })));
+  const hidden = [...new Set(whole.flatMap((account) => hiddenZones(caller, account, "Zone Read")))];
   return { accounts: whole, zones: single, hidden };
 }
 

@@ -51,6 +51,8 @@ export function logConformance(engine: TestEngine): void {
         [{ account: ACCOUNT, status: "deliveryFailed" }, "3"],
         [{ account: ACCOUNT, action: "drop" }, "100% of_it"],
         [{ account: ACCOUNT, kind: "sending" }, ""],
+        [{ account: ACCOUNT, until: START + 3 * MINUTE, hidden: { routing: [], sending: [ZONE] } }, "2 1"],
+        [{ account: ACCOUNT, until: START + 3 * MINUTE, hidden: { routing: [ZONE, "0"], sending: [] } }, ""],
         [{ account: ACCOUNT, kind: "routing", search: "mEsSaGe 6" }, "6"],
         [{ account: ACCOUNT, search: "<in-1@" }, "1"],
         [{ account: ACCOUNT, search: "box2" }, "2"],

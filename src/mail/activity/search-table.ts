@@ -18,7 +18,7 @@ export function createSearch(db: Db) {
   return {
     async page(query: EntryQuery): Promise<EntryPage> {
       const limit = Math.min(Math.max(1, query.limit ?? 50), MAX_PAGE);
-      const narrows = query.status !== undefined || query.action !== undefined || query.search !== undefined || (query.kind !== undefined && query.zone === undefined) || (query.zone !== undefined && (query.from !== undefined || query.to !== undefined));
+      const narrows = query.hidden !== undefined || query.status !== undefined || query.action !== undefined || query.search !== undefined || (query.kind !== undefined && query.zone === undefined) || (query.zone !== undefined && (query.from !== undefined || query.to !== undefined));
       if (!narrows) {
         const rows = await db.read(within(tables.selectFrom("email_log").selectAll(), query).limit(limit));
         return { items: rows.map(entryOf), next: rows.length < limit ? undefined : cursorOf(rows.at(-1)!) };
@@ -69,13 +69,17 @@ function within<Row>(query: Select<Row>, { account, zone, kind, since, until, fr
 }
 
 /** What has to be looked at row by row. */
-function fitting<Row>(query: Select<Row>, { zone, kind, status, action, from, to, search }: EntryQuery): Select<Row> {
+function fitting<Row>(query: Select<Row>, { zone, kind, status, action, from, to, search, hidden }: EntryQuery): Select<Row> {
   let some = query;
   if (zone === undefined && kind !== undefined) some = some.where("kind", "=", kind);
   if (zone !== undefined && from !== undefined) some = some.where("from_key", "=", addressKey(from));
   if (zone !== undefined && to !== undefined) some = some.where("rcpt_key", "=", addressKey(to));
   if (status !== undefined) some = some.where("status", "=", status);
   if (action !== undefined) some = some.where("action", "=", action);
+  for (const which of ["routing", "sending"] as const) {
+    const zones = hidden?.[which] ?? [];
+    if (zones.length > 0) some = some.where((eb) => eb.or([eb("kind", "!=", which), eb("zone_id", "not in", zones)]));
+  }
   if (search !== undefined) some = some.where((eb) => eb.or((["from_key", "rcpt_key", "subject", "header_id"] as const).map((column) => contains(eb, column, search))));
   return some;
 }

@@ -116,6 +116,8 @@ export interface EntryQuery {
   to?: string;
   /** Part of an address, the subject or the Message-ID, in any case of letters. */
   search?: string;
+  /** Zones of which entries of a kind are left out. */
+  hidden?: Record<EntryKind, readonly string[]>;
   after?: string;
   limit?: number;
 }

@@ -54,6 +54,11 @@ export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow):
   await db.insertInto("email_dmarc_reports").values({ zone_id, account_id, rua_prefix, created_at, ...change }).onConflict((conflict) => conflict.column("zone_id").doUpdateSet(change)).execute();
 }
 
+/** Zones that something is kept about, in order, after this one. */
+export async function zonesWithReports(db: DmarcReportExecutor, after: string, limit: number): Promise<string[]> {
+  return (await db.selectFrom("email_dmarc_reports").select("zone_id").where("zone_id", ">", after).orderBy("zone_id").limit(limit).execute()).map(({ zone_id }) => zone_id);
+}
+
 export async function forgetReports(db: DmarcReportExecutor, zone: string): Promise<void> {
   await db.deleteFrom("email_dmarc_reports").where("zone_id", "=", zone).execute();
 }

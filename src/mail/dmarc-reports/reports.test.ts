@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { randomIds } from "../../kernel/index.ts";
+import type { Events } from "../../store/index.ts";
+import type { Zone } from "../../zones/index.ts";
+import { until } from "../returns/returns.testing.ts";
 import { textOf } from "../routing/spf.ts";
 import { openRouting } from "../routing/routing.testing.ts";
 import { ruaOf, withoutRua, withRua } from "./dmarc-text.ts";
@@ -59,6 +62,35 @@ describe("DMARC reports of a zone", () => {
       answer = [["v=DMARC1; ", "p=reject"], ["something else"]];
       const { status, records } = await reports.of(zone);
       assert.deepEqual([status, records.dmarcResolved, records.dmarcAlias.length], [undefined, [{ name: "_dmarc.example.com", content: "v=DMARC1; p=reject" }], 1]);
+    });
+
+    test("are taken no longer when their zone is gone, whoever heard of it", async (t) => {
+      const { db, events, zones, clock, newZone } = await openRouting(t, engine);
+      let hear: (zone: string) => void = () => {};
+      const lossy: Events = { ...events, subscribe: (_topic, listener) => ((hear = listener), () => {}) };
+      const reports = createDmarcReporting({ db, events: lossy, zones, clock, ids: randomIds, domain: "reports.us.example", resolveTxt: async () => [] });
+      t.after(async () => reports.close());
+      const names = new Map<string, { zone: Zone; address: string }>();
+      for (const name of ["stays", "told", "missed", "slept"]) {
+        const zone = await newZone(`${name}.example`);
+        names.set(name, { zone, address: `${(await reports.update(zone, { enabled: true })).ruaPrefix}@reports.us.example` });
+      }
+      const taken = async () => (await Promise.all([...names].map(async ([name, { address }]) => ((await reports.takes(address)) ? [name] : [])))).flat().join(" ");
+      const remove = async (name: string) => {
+        const { id } = names.get(name)!.zone;
+        await zones.delete(id);
+        return id;
+      };
+
+      hear(await remove("told"));
+      await until(async () => (await taken()) === "stays missed slept");
+      await remove("missed");
+      // Some hints were lost.
+      hear("");
+      await until(async () => (await taken()) === "stays slept");
+      await remove("slept");
+      await reports.tidy();
+      assert.equal(await taken(), "stays");
     });
   });
 });

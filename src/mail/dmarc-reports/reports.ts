@@ -3,7 +3,7 @@ import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type DnsRecord, type Zone, type Zones } from "../../zones/index.ts";
 import { isSpf, textOf } from "../routing/spf.ts";
 import { isDmarc, ruaOf, withoutRua, withRua } from "./dmarc-text.ts";
-import { forgetReports, isRuaPrefix, keepReports, reportsOf, type DmarcReportRow, type DmarcReportTables } from "./reports-table.ts";
+import { forgetReports, isRuaPrefix, keepReports, reportsOf, zonesWithReports, type DmarcReportRow, type DmarcReportTables } from "./reports-table.ts";
 
 export type DmarcReportStatus = "missing-dmarc-report" | "multiple-dmarc-reports" | "missing-dmarc-rua" | "cname-on-dmarc-record";
 
@@ -32,6 +32,8 @@ export interface DmarcReporting {
   update(zone: Zone, change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined }): Promise<DmarcReports>;
   /** Whether reports are sent to this address. */
   takes(address: string): Promise<boolean>;
+  /** Deletes what is kept about zones that are gone; done by itself when a zone is deleted. To be called at start, in case nobody was there to hear of it. */
+  tidy(): Promise<void>;
   close(): void;
 }
 
@@ -50,6 +52,7 @@ export interface DmarcReportingOptions {
 
 /** Of each kind that is shown. */
 const MAX_SHOWN = 100;
+const TIDY_BATCH = 500;
 
 export function createDmarcReporting({ db, events, zones, clock, ids, domain, resolveTxt, log = silentLog }: DmarcReportingOptions): DmarcReporting {
   const tables = db.tables<DmarcReportTables>();
@@ -106,8 +109,17 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     await zones.records.create(zone, { type: "TXT", name: `${record.name}.`, content: text, ttl: record.ttl });
   }
 
+  async function tidy(): Promise<void> {
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const kept: string[] = await zonesWithReports(tables, after, TIDY_BATCH);
+      for (const id of kept) if ((await zones.find(id)) === undefined) await forgetReports(tables, id);
+      after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
+    }
+  }
+
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
-    if (zone !== "") forgetReports(tables, zone).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
+    // An empty id: some hints were lost.
+    (zone === "" ? tidy() : forgetReports(tables, zone)).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
   });
 
   return {
@@ -123,6 +135,7 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
       const [, prefix, host] = /^([0-9a-f]{32})@(.+)$/.exec(address.toLowerCase()) ?? [];
       return host === domain && isRuaPrefix(tables, prefix!);
     },
+    tidy,
     close: unsubscribe,
   };
 }

@@ -15,6 +15,8 @@ export interface PlanRequest {
   owner: string;
   rules: Pick<RuleRequest, "matchers" | "actions" | "enabled">[];
   catchAll: { target: string; rule: Pick<RuleRequest, "matchers" | "actions" | "enabled"> }[];
+  /** Zones that whoever asks may not read: planned as if they were not there. */
+  hidden?: readonly string[];
 }
 
 export interface PlannedChange {
@@ -52,15 +54,15 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
   const tables = db.tables<RoutingTables>();
 
   /** The zone of the account that mail for this domain is routed in. */
-  async function routedIn(account: string, domain: string): Promise<Zone> {
+  async function routedIn(account: string, domain: string, hidden: readonly string[]): Promise<Zone> {
     for (const { zone: id, enabled, account: owner } of await namesCalled(tables, domain)) {
-      const zone = enabled && owner === account ? await zones.find(id) : undefined;
+      const zone = enabled && owner === account && !hidden.includes(id) ? await zones.find(id) : undefined;
       if (zone !== undefined) return zone;
     }
     throw routingErrors.unknownDomain({ name: domain });
   }
 
-  async function wanted(account: string, { rules: literal, catchAll }: PlanRequest): Promise<Map<Zone, Wanted[]>> {
+  async function wanted(account: string, { rules: literal, catchAll, hidden = [] }: PlanRequest): Promise<Map<Zone, Wanted[]>> {
     const found = new Map<string, { zone: Zone; wanted: Wanted[] }>();
     const seen = new Set<string>();
     const add = (zone: Zone, one: Wanted) => {
@@ -72,7 +74,7 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
     for (const { matchers, actions, enabled = true } of literal) {
       const recipient = readRecipient((matchers[0]?.value ?? "").trim());
       if (recipient === undefined || recipient.domain === "") throw routingErrors.invalidInput({ reason: `${JSON.stringify(matchers[0]?.value ?? "")} is not an address.` });
-      const zone = await routedIn(account, recipient.domain);
+      const zone = await routedIn(account, recipient.domain, hidden);
       checkMatcher(matchers, zone.name, false);
       add(zone, { target: keyOf(recipient), catchAll: false, action: checkAction(actions), enabled });
     }
@@ -80,7 +82,7 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
       const domain = /^\*@(.+)$/.exec(target.trim().toLowerCase())?.[1];
       const name = domain === undefined ? undefined : readRecipient(`any@${domain}`)?.domain;
       if (name === undefined) throw routingErrors.invalidInput({ reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.` });
-      const zone = await routedIn(account, name);
+      const zone = await routedIn(account, name, hidden);
       // Names below the zone's own have rules for single addresses only.
       if (zone.name !== name) throw routingErrors.unknownDomain({ name: `*@${name}` });
       checkMatcher(rule.matchers, zone.name, true);
@@ -112,7 +114,7 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
 
     const targets = new Set([...groups.values()].flat().map(({ target }) => target));
     for (const rule of await rulesOwnedBy(tables, account, request.owner)) {
-      const zone = await zones.find(rule.zone);
+      const zone = request.hidden?.includes(rule.zone) === true ? undefined : await zones.find(rule.zone);
       if (zone === undefined) continue;
       const target = targetOf(rule.matcher) ?? `*@${zone.name}`;
       if (!targets.has(target)) group(zone).changes.push({ type: "deleted", target, remote: rule });

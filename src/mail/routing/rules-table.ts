@@ -33,11 +33,13 @@ export async function countRules(db: RoutingExecutor, zone: string): Promise<num
 export interface AccountRuleQuery {
   enabled?: boolean | undefined;
   direction?: "asc" | "desc" | undefined;
+  /** Zones whose rules are left out. */
+  hidden?: readonly string[];
 }
 
 /** In the order in which they were made. */
-export async function rulesOfAccount(db: RoutingExecutor, account: string, { enabled, direction = "asc" }: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>> {
-  const all = db.selectFrom("email_routing_rules").where("account_id", "=", account);
+export async function rulesOfAccount(db: RoutingExecutor, account: string, { enabled, direction = "asc", hidden = [] }: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>> {
+  const all = db.selectFrom("email_routing_rules").where("account_id", "=", account).$if(hidden.length > 0, (some) => some.where("zone_id", "not in", hidden));
   const those = enabled === undefined ? all : all.where("enabled", "=", Number(enabled));
   const { total } = await those.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
   const rows = await those.selectAll().orderBy("created_at", direction).orderBy("id", direction).limit(page.perPage).offset(offsetOf(page)).execute();

@@ -35,6 +35,7 @@ export function rulesConformance(engine: TestEngine): void {
       const replaced = await rules.replace(zone, first.id, ruleFor("sales@example.com"));
       assert.deepEqual([replaced.name, replaced.priority, replaced.action, replaced.createdAt, replaced.modifiedAt], ["", 0, { type: "drop" }, first.createdAt, clock.now()]);
       assert.deepEqual((await rules.ofAccount(ACCOUNT, { enabled: true }, page)).items.map(({ id }) => id), [first.id, second.id]);
+      assert.deepEqual(await rules.ofAccount(ACCOUNT, { hidden: [zone.id] }, page), { items: [], total: 0 });
       assert.deepEqual(await rules.delete(zone, first.id), replaced);
       assert.equal((await refusal(rules.get(zone, first.id)))[0], "noRule");
       assert.equal((await refusal(rules.delete(zone, first.id)))[0], "noRule");

@@ -8,7 +8,7 @@ import { catchAllId, countRules, deleteRule, destinationOf, keepRule, ruleById, 
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
-export interface RuleQuery extends AccountRuleQuery {
+export interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
   /** Default: as they are looked at, which is by priority. */
   order?: "created" | "priority" | undefined;
 }

@@ -16,8 +16,8 @@ export interface ZoneSettings {
   of(zone: Zone): Promise<RoutingSettings>;
   /** What is not given stays. */
   update(zone: Zone, change: SettingsChange): Promise<RoutingSettings>;
-  /** Of every zone of an account, by name, whether mail is routed there or not. */
-  list(account: string, page: PageRequest): Promise<Page<RoutingSettings>>;
+  /** Of every zone of an account but the hidden ones, by name, whether mail is routed there or not. */
+  list(account: string, page: PageRequest, hidden?: readonly string[]): Promise<Page<RoutingSettings>>;
 }
 
 export function createSettings({ db, clock, zones, changed }: RoutingParts, dns: RoutingDns): ZoneSettings {
@@ -45,8 +45,8 @@ export function createSettings({ db, clock, zones, changed }: RoutingParts, dns:
       changed(zone.id);
       return of(zone);
     },
-    async list(account, page) {
-      const { items, total } = await zones.list({ visible: { accounts: [account], zones: [] } }, page);
+    async list(account, page, hidden = []) {
+      const { items, total } = await zones.list({ visible: { accounts: [account], zones: [], hidden } }, page);
       const ids = items.map(({ id }) => id);
       const [kept, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
       const shown = items.map((zone) => show(zone, kept.find((row) => row.zone === zone.id), names.filter((row) => row.zone === zone.id)));

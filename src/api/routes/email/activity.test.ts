@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { Permission } from "../../../accounts/index.ts";
+import type { Caller, Permission } from "../../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { activityMigrations, createActivity, createOutbound, createSentMessages, outboundMigrations, type Outbound, type TraceEvent } from "../../../mail/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
@@ -12,16 +12,18 @@ import { activityRoutes } from "./activity.ts";
 import { queueRoutes } from "./queue.ts";
 
 const OTHER = "9".repeat(32);
+/** A zone of the account, of which some tokens may not read. */
+const DENIED = "8".repeat(32);
 const LOG = `/accounts/${TEST_ACCOUNT}/email/activity`;
 const QUEUE = `/accounts/${TEST_ACCOUNT}/email/queue`;
 
-async function start(t: TestContext, { allowed, operator = "" }: { allowed?: Permission[]; operator?: string } = {}) {
+async function start(t: TestContext, { allowed, caller, operator = "" }: { allowed?: Permission[]; caller?: Caller; operator?: string } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-log-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...activityMigrations, ...outboundMigrations]);
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
-  const activity = createActivity({ db, clock, log: silentLog, ownerOf: async (domain) => (domain === "here.example" ? { account: TEST_ACCOUNT, zone: TEST_ZONE } : undefined) });
+  const activity = createActivity({ db, clock, log: silentLog, ownerOf: async (domain) => (domain === "here.example" ? { account: TEST_ACCOUNT, zone: TEST_ZONE } : domain === "denied.example" ? { account: TEST_ACCOUNT, zone: DENIED } : undefined) });
   const messages = createSentMessages({ objects, clock, log: silentLog });
   const nowhere = async () => {
     throw Object.assign(new Error("no network here"), { code: "ESERVFAIL" });
@@ -35,6 +37,7 @@ async function start(t: TestContext, { allowed, operator = "" }: { allowed?: Per
   });
   const { call } = await startApi(t, {
     routes: [...activityRoutes({ activity, messages, messageDays: 7, zoneAccount: async () => TEST_ACCOUNT }), ...queueRoutes({ queue, operator: async () => operator })],
+    ...(caller !== undefined && { caller }),
     ...(allowed !== undefined && { caller: { ...almighty, allows: (permission: Permission) => allowed.includes(permission) } }),
   });
   const tell = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
@@ -109,6 +112,30 @@ test("the log: a token sees the part it may", async (t) => {
   }
   const nobody = await start(t, { allowed: ["DNS Read"] });
   assert.deepEqual([(await nobody.call("get", LOG)).status, (await nobody.call("get", QUEUE)).status], [403, 403]);
+});
+
+test("the log: of a zone that a policy denies nothing is seen, through its account neither", async (t) => {
+  const readers = new Set<Permission>(["Email Routing Rules Read", "Email Sending Read"]);
+  const allows: Caller["allows"] = (permission, on) => readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
+  const all = await start(t, { caller: { ...almighty, deniedZones: [DENIED], allows } });
+  const { call, tell, activity } = all;
+  tell("m2", "received", { from: "a@there.example", to: ["box@denied.example"], subject: "Secret", messageId: "<in2@there.example>", size: 100 });
+  tell("y", "sent", { from: "news@denied.example", to: ["b@else.example"], messageId: "<s2@denied.example>", subject: "Told", via: "rest" });
+  await some(all);
+  const subjects = async (query: Record<string, string | number> = {}) => (await call("get", LOG, { query })).body.result.map(({ subject }: { subject: string }) => subject).join(" ");
+  const statuses = async () => Promise.all((await activity.search({ account: TEST_ACCOUNT })).items.map(async ({ id, subject }) => [subject, (await call("get", `${LOG}/${id}`)).status]));
+
+  // What is sent is the account's: no policy denies it for a single zone.
+  assert.deepEqual([await subjects(), await subjects({ kind: "routing" }), await subjects({ kind: "sending" })], ["News Hello Told", "Hello", "News Told"]);
+  assert.deepEqual([await subjects({ to: "box@denied.example" }), await subjects({ search: "secret" }), await subjects({ per_page: 2 })], ["", "", "News Hello"]);
+  assert.deepEqual(await statuses(), [["News", 200], ["Hello", 200], ["Told", 200], ["Secret", 404]]);
+  assert.deepEqual([await subjects({ zone_id: DENIED }), (await call("get", `/zones/${TEST_ZONE}/email/activity`)).body.result.length], ["Told", 2]);
+
+  readers.delete("Email Sending Read");
+  assert.deepEqual([await subjects(), (await call("get", LOG, { query: { zone_id: DENIED } })).status], ["Hello", 403]);
+  // To read analytics is to read all of it, in the zone itself as well.
+  readers.add("Account Analytics Read");
+  assert.equal(await subjects(), "News Hello Told Secret");
 });
 
 test("a message that was sent is fetched as it was sent, by its account", async (t) => {

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller, Resource } from "../../../accounts/index.ts";
 import { activityErrors, ENTRY_ACTIONS, ENTRY_STATUSES, type Activity, type EntryKind, type EntryQuery, type SentMessages } from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
+import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { entrySchema, showEntry, showStory, storySchema } from "./activity-schemas.ts";
 
@@ -28,6 +29,12 @@ const query = z.object({
 const READERS = { routing: ["Email Routing Rules Read", "Account Analytics Read"], sending: ["Email Sending Read", "Account Analytics Read"] } as const;
 const mayRead = (caller: Caller, which: EntryKind, on: Resource) => READERS[which].some((permission) => caller.allows(permission, on));
 
+/** What of an account's log the caller may not see; undefined when that is nothing, as for nearly all. */
+function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
+  const hidden = { routing: hiddenZones(caller, account, ...READERS.routing), sending: hiddenZones(caller, account, ...READERS.sending) };
+  return hidden.routing.length + hidden.sending.length > 0 ? hidden : undefined;
+}
+
 /**
  * The log of messages, newest first, and what was sent. Pages are reached by cursor: `result_info.cursor` is that of the next one, and absent at
  * the end. A page looks at so many messages at a time: when few of them are what is searched for, it is short, or empty, and not the last.
@@ -42,7 +49,8 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays }:
 
   async function page(caller: Caller, on: { account: string; zone?: string }, { kind: asked, cursor, per_page: limit, ...filter }: z.output<typeof query>) {
     const which = readable(caller, on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone }, asked);
-    const wanted: EntryQuery = { ...on, ...(which !== undefined && { kind: which }), ...(cursor !== undefined && cursor !== "" && { after: cursor }), limit };
+    const hidden = on.zone === undefined ? hiddenOf(caller, on.account) : undefined;
+    const wanted: EntryQuery = { ...on, ...(hidden !== undefined && { hidden }), ...(which !== undefined && { kind: which }), ...(cursor !== undefined && cursor !== "" && { after: cursor }), limit };
     for (const [name, value] of Object.entries(filter)) if (value !== undefined) Object.assign(wanted, { [name]: value });
     const { items, next } = await activity.search(wanted);
     return answer(items.map(showEntry), { info: { count: items.length, per_page: limit, ...(next !== undefined && { cursor: next }), next_cursor: next ?? null } });
@@ -51,6 +59,8 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays }:
   async function story(caller: Caller, on: { account: string; zone?: string }, id: string) {
     const entry = await activity.get(on, id);
     readable(caller, on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone }, entry.kind);
+    // Of a zone that a policy denies, to whoever may read all others of the account.
+    if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
     return answer(showStory(entry));
   }
 

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Rule } from "../../../mail/index.ts";
+import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { accountRuleSchema, partsOf, planBody, planSchema, requestOf, ruleBody, ruleSchema, showChange, showRule } from "./routing-schemas.ts";
@@ -44,18 +45,18 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
     route({
       id: "email-routing-routing-rules-list-account-routing-rules", method: "get", path: ACCOUNT, tag, summary: "List the routing rules of an account's zones", permission: "Email Routing Rules Read",
       query: z.object({ enabled, direction, ...pageQuery({ max: 50 }) }), result: z.array(accountRuleSchema),
-    }, async ({ params, query }) => {
+    }, async ({ params: { account_id: account }, query, caller }) => {
       const page = pageRequest(query);
-      const found = await rules.ofAccount(params.account_id!, { enabled: flag(query.enabled), direction: query.direction }, page);
+      const found = await rules.ofAccount(account!, { enabled: flag(query.enabled), direction: query.direction, hidden: hiddenZones(caller, account!, "Email Routing Rules Read") }, page);
       const names = new Map(await Promise.all([...new Set(found.items.map(({ zone }) => zone))].map(async (id) => [id, (await zones.find(id))?.name ?? ""] as const)));
       return pageAnswer(found, page, (rule) => ({ ...showRule(rule), zone: { tag: rule.zone, name: names.get(rule.zone)! } }));
     }),
     route({
       id: "email-routing-routing-rules-plan-account-routing-rules", method: "post", path: `${ACCOUNT}/plan`, tag, permission: "Email Routing Rules Read", body: planBody, result: planSchema,
       summary: "What has to change for a Worker to own these addresses; changes nothing",
-    }, async ({ params, body }) => {
+    }, async ({ params: { account_id: account }, body, caller }) => {
       const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: partsOf(rule) }));
-      const planned = await plan(params.account_id!, { owner: body.owner_worker_tag, rules: (body.rules ?? []).map(partsOf), catchAll });
+      const planned = await plan(account!, { owner: body.owner_worker_tag, rules: (body.rules ?? []).map(partsOf), catchAll, hidden: hiddenZones(caller, account!, "Email Routing Rules Read") });
       return answer({ zones: planned.map(({ id, name, changes }) => ({ zone_id: id, zone_name: name, changes: changes.map(showChange) })) });
     }),
   ];

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { EmailRouting } from "../../../mail/index.ts";
 import type { Zone, Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
+import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { settingsSchema, showSettings } from "./routing-schemas.ts";
@@ -57,9 +58,9 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
     route({
       id: "email-routing-settings-list-zones", method: "get", path: "/accounts/{account_id}/email/routing/zones", tag, summary: "List the Email Routing settings of an account's zones", permission: "Zone Settings Read",
       query: z.object(pageQuery({ max: 50 })), result: z.array(settingsSchema),
-    }, async ({ params, query }) => {
+    }, async ({ params: { account_id: account }, query, caller }) => {
       const page = pageRequest(query);
-      return pageAnswer(await settings.list(params.account_id!, page), page, showSettings);
+      return pageAnswer(await settings.list(account!, page, hiddenZones(caller, account!, "Zone Settings Read")), page, showSettings);
     }),
   ];
 }

@@ -144,6 +144,30 @@ test("rules: the plan for a configuration file", async (t) => {
   assert.deepEqual(refused(await call("post", `${account}/rules/plan`, { body: { ...body, owner_worker_tag: "f".repeat(32) } })), [422, 2016, `Worker not found: ${"f".repeat(32)}`]);
 });
 
+test("a zone that a policy denies is read through no operation of its account either", async (t) => {
+  const denied: string[] = [];
+  const { call, zone: seen, base, account, zones } = await start(t, { ...almighty, deniedZones: denied, allows: (_, on) => !("zone" in on && denied.includes(on.zone)) });
+  const { id: hidden } = await zones.create({ account: TEST_ACCOUNT, name: "hidden.example" });
+  const actions = [{ type: "worker", value: ["inbox"] }];
+  const owned = { actions, enabled: true, source: "wrangler", owner_worker_tag: TAG };
+  for (const [zone, name] of [[seen, "example.com"], [hidden, "hidden.example"]] as const) {
+    await call("post", `/zones/${zone}/email/routing/enable`, { body: {} });
+    await call("post", `/zones/${zone}/email/routing/rules`, { body: { matchers: literal(`hi@${name}`), ...owned } });
+  }
+  const planned = async (...addresses: string[]) => call("post", `${account}/rules/plan`, { body: { owner_worker_tag: TAG, rules: addresses.map((address) => ({ matchers: literal(address), actions })) } });
+  const targets = async () => (await planned()).body.result.zones.flatMap(({ changes }: { changes: { target: string }[] }) => changes.map(({ target }) => target));
+  assert.deepEqual([(await call("get", `${account}/rules`)).body.result_info.total_count, (await call("get", `${account}/zones`)).body.result_info.total_count, await targets()], [2, 2, ["hi@example.com", "hi@hidden.example"]]);
+
+  denied.push(hidden);
+  assert.deepEqual([(await call("get", `/zones/${hidden}/email/routing/rules`)).status, (await call("get", `${base}/rules`)).status], [403, 200]);
+  const rules = (await call("get", `${account}/rules`, { query: { per_page: 5 } })).body;
+  assert.deepEqual([rules.result.map((rule: { zone: { tag: string } }) => rule.zone.tag), rules.result_info.total_count], [[seen], 1]);
+  const settings = (await call("get", `${account}/zones`)).body;
+  assert.deepEqual([settings.result.map(({ id }: { id: string }) => id), settings.result_info.total_count], [[seen], 1]);
+  assert.deepEqual(await targets(), ["hi@example.com"]);
+  for (const address of ["hi@hidden.example", "other@hidden.example"]) assert.deepEqual(refused(await planned(address)), [400, 2062, "Unknown Email Routing domain: hidden.example"]);
+});
+
 test("a worker is connected in one call, whoever may change both", async (t) => {
   const { call, base, routing } = await start(t);
   assert.deepEqual(refused(await call("put", `${base}/settings`, { body: { enabled: true, worker: "absent" } })), [422, 2016, "Worker not found: absent"]);

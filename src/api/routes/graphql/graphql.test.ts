@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { onEveryDatabase, type Scope, type TestEngine } from "../../../../test/support/databases.ts";
-import type { Permission } from "../../../accounts/index.ts";
+import type { Caller, Permission } from "../../../accounts/index.ts";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { activityMigrations, createActivity, type TraceEvent } from "../../../mail/index.ts";
 import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
@@ -13,12 +13,12 @@ const MINUTE = 60_000;
 const VARIABLES = { zoneTag: TEST_ZONE, start: "2026-11-20T00:00:00Z", end: "2026-11-22T00:00:00Z" };
 const DAYS = { zoneTag: TEST_ZONE, start: "2026-11-20", end: "2026-11-21" };
 
-async function start(scope: Scope, engine: TestEngine, { allowed }: { allowed?: Permission[] } = {}) {
+async function start(scope: Scope, engine: TestEngine, { allowed, allows }: { allowed?: Permission[]; allows?: Caller["allows"] } = {}) {
   const { db } = await engine.open(scope, activityMigrations);
   const clock = createManualClock(START);
   const activity = createActivity({ db, clock, log: silentLog });
   scope.after(() => activity.close());
-  const caller = allowed === undefined ? almighty : { ...almighty, allows: (permission: Permission) => allowed.includes(permission) };
+  const caller = { ...almighty, ...(allowed !== undefined && { allows: (permission: Permission) => allowed.includes(permission) }), ...(allows !== undefined && { allows }) };
   const { call } = await startApi(scope, { caller, routes: graphqlRoutes({ datasets: { zones: emailDatasets({ activity, days: 31 }) }, zoneAccount: async (zone) => (zone === TEST_ZONE ? TEST_ACCOUNT : undefined) }) });
 
   const tell = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
@@ -221,6 +221,8 @@ onEveryDatabase((engine) => {
       assert.match((await sender.refusal(query("emailRoutingAdaptive"))).message, /not authorized for emailRoutingAdaptive: the API token needs one of Account Analytics Read, Email Routing Rules Read/);
       const analyst = await start(t, engine, { allowed: ["Account Analytics Read"] });
       assert.equal((await analyst.ask(query("emailRoutingAdaptive"))).errors, null);
+      const denied = await start(t, engine, { allows: (permission, on) => permission === "Email Sending Read" || (permission === "Email Routing Rules Read" && !("zone" in on)) });
+      for (const dataset of ["emailRoutingAdaptive", "emailRoutingAdaptiveGroups"]) assert.match((await denied.refusal(query(dataset))).message, /not authorized for emailRouting/);
       const nobody = await start(t, engine, { allowed: ["DNS Read"] });
       assert.match((await nobody.refusal(query("emailRoutingAdaptive"))).message, /not authorized for that zone/);
       assert.match((await nobody.refusal(`{ viewer { accounts(filter: {accountTag: "${TEST_ACCOUNT}"}) { d1AnalyticsAdaptiveGroups { count } } } }`)).message, /not authorized for that account/);

@@ -16,6 +16,8 @@ import { createWebhooks, type WebhooksParts } from "./webhooks.ts";
 import { KEPT, webhooksMigrations } from "./webhooks-table.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
+/** One that is never as it should be says how it is instead. */
+const PATIENCE_MS = 60_000;
 const PAGE = { page: 1, perPage: 100 };
 
 interface Received {
@@ -59,15 +61,19 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
     await events.close();
   });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  const running = async () => (await db.tables<{ jobs: { status: string } }>().selectFrom("jobs").select("status").where("status", "=", "running").execute()).length > 0;
+  const jobsNow = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
+  const running = async () => (await jobsNow()).some(({ status }) => status === "running");
   /** The newest delivery, once it is as it should be and nobody works at it. */
   async function until(endpoint: string, is: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery> {
-    for (;;) {
+    const begun = performance.now();
+    for (let last = begun, now = begun; ; last = now) {
       const [delivery] = (await webhooks.deliveries(A, endpoint, PAGE)).items;
       const works = await running();
       if (delivery !== undefined && is(delivery) && !works) return delivery;
-      // Work is looked for now and then. While somebody works time goes on as slowly as ours: an answer takes a moment, and what waits for the clock must not wait for ever.
-      clock.advance(works ? 1 : 100);
+      // Work is looked for now and then. While somebody works time goes on as ours does: an answer takes a moment, and what waits for the clock must not wait for ever.
+      now = performance.now();
+      if (now - begun > PATIENCE_MS) assert.fail(`not within ${PATIENCE_MS} ms: ${JSON.stringify({ now: clock.now(), delivery, jobs: await jobsNow() })}`);
+      clock.advance(works ? Math.ceil(now - last) : 100);
       await turn();
     }
   }

@@ -14,7 +14,7 @@ const PLAYERS = {
     script: "hls.js/dist/hls.js",
     page: `async function load(video, url) {
       const hls = (window.hls = new Hls({ enableWorker: false, subtitleDisplay: true }));
-      hls.on(Hls.Events.ERROR, (_name, data) => problem(data.type + " " + data.details + " " + (data.error?.message ?? data.response?.code ?? "")));
+      hls.on(Hls.Events.ERROR, (_name, data) => /^(aborted|buffer(StalledError|NudgeOnStall))$/.test(data.details) || problem(data.type + " " + data.details + " " + (data.error?.message ?? data.response?.code ?? "")));
       const parsed = new Promise((resolve) => hls.once(Hls.Events.MANIFEST_PARSED, resolve));
       hls.loadSource(url);
       hls.attachMedia(video);

@@ -41,6 +41,8 @@ const needs: Need[] = [
     { name: "OpenDKIM", program: "opendkim", debianPackage: "opendkim", without: "signatures are not checked by OpenDKIM" },
     { name: "Pebble", program: "pebble", debianPackage: "pebble", without: "certificates are not asked for at a real ACME server" },
     { name: "kdig", program: "kdig", debianPackage: "knot-dnsutils", without: "the DNS server is not asked by kdig" },
+    { name: "strace", program: "strace", debianPackage: "strace", without: "power-cut durability and the order of writes, syncs and renames are not checked" },
+    { name: "systemd-analyze", program: "systemd-analyze", debianPackage: "systemd", without: "the confinement of the service unit is not rated" },
     { name: "bubblewrap", program: "bwrap", debianPackage: "bubblewrap", without: "video programs are confined by limits only", for: ["start", "test"] as Purpose[] },
     { name: "ffmpeg", program: "ffmpeg", debianPackage: "ffmpeg", without: "videos cannot be processed", for: ["start", "test"] as Purpose[] },
     { name: "Chromium", program: "chromium", debianPackage: "chromium", without: "videos are not played in a browser" },

@@ -6,7 +6,9 @@ import os from "node:os";
 import { buffer } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { UserError } from "./errors.ts";
-import { createGuardedFetch } from "./guarded-fetch.ts";
+import { networkSet } from "./networks.ts";
+import { addressesOf, createGuardedFetch } from "./guarded-fetch.ts";
+import { createOwnAddresses } from "./own-addresses.ts";
 
 async function origin(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
   const server = createServer(answer);
@@ -54,6 +56,11 @@ test("addresses of this very machine are refused too, in every dress, public as 
   for (const host of ["93.184.216.34", "[::ffff:93.184.216.34]", "[::ffff:5db8:d822]", "[2606:4700:0::1111]"]) await assert.rejects(guarded(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
+test("refuses this machine's public addresses that the settings list", async () => {
+  const behindNat = createGuardedFetch({ allowPrivate: false, own: createOwnAddresses({ addresses: ["93.184.216.34", "2606:4700::/64"] }).has });
+  for (const host of ["93.184.216.34", "[::ffff:5db8:d822]", "[2606:4700::1111]"]) await assert.rejects(behindNat(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
+});
+
 test("a name is judged by where it leads, and connected to nowhere else", async (t) => {
   const at = await origin(t, (request, response) => void response.end(request.headers.host));
   const { port } = new URL(at);
@@ -70,6 +77,14 @@ test("a name is judged by where it leads, and connected to nowhere else", async 
   assert.equal(await answer.text(100), `rebind.example:${port}`);
   assert.deepEqual(asked, ["rebind.example", "rebind.example"]);
   await assert.rejects(createGuardedFetch({ allowPrivate: true, lookup: async () => [] })("http://nothing.example/"), failsWith("unreachable"));
+});
+
+test("connects only to the public addresses of a name that has both, at most eight", async () => {
+  const of = (addresses: string[], all = false) => addressesOf("mixed.example", async () => addresses, all ? undefined : networkSet(["203.0.114.7"], (address) => new Error(address)));
+  assert.deepEqual(await of(["127.0.0.1", "93.184.216.34", "10.0.0.1", "::1", "2606:4700::1111", "169.254.169.254", "203.0.114.7", "not an address"]), ["93.184.216.34", "2606:4700::1111"]);
+  assert.deepEqual(await of(["127.0.0.1", "10.0.0.1"], true), ["127.0.0.1", "10.0.0.1"]);
+  assert.equal((await of(Array.from({ length: 20 }, (_, i) => `93.184.216.${i}`))).length, 8);
+  await assert.rejects(of(["::ffff:127.0.0.1", "64:ff9b::a00:1"]), failsWith("refused"));
 });
 
 test("a connection whose redirect is not followed is let go", async (t) => {

@@ -2,10 +2,10 @@ import { lookup as dnsLookup } from "node:dns/promises";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { networkInterfaces } from "node:os";
 import { getCACertificates } from "node:tls";
 import { defineErrors, messageOf, UserError } from "./errors.ts";
-import { isLoopbackAddress, isNotPublicAddress, networkSet, type NetworkSet } from "./networks.ts";
+import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "./networks.ts";
+import { createOwnAddresses } from "./own-addresses.ts";
 
 /** Of fetching what a stranger named. The texts tell nothing of what an address behind the guard answered, nor which address a name has there: details do, for our log. */
 export const fetchErrors = defineErrors("fetch", {
@@ -23,6 +23,8 @@ export type AddressLookup = (host: string) => Promise<string[]>;
 export interface GuardedFetchOptions {
   /** Loopback, private, link-local addresses and those of this machine too. Asked for each request. */
   allowPrivate: boolean | (() => boolean);
+  /** Addresses of this machine. Default: those of its interfaces. */
+  own?: NetworkSet;
   /** Default: the system's resolver. */
   lookup?: AddressLookup;
   /** Certificates to trust beside the system's, PEM. */
@@ -77,7 +79,7 @@ const WINDOW_MS = 30_000;
  * address that was checked and to no other (a name that resolves to something else a moment later gains nothing), every redirect checked
  * anew, with bounds of time and size. One connection per request; nothing is cached, decoded or remembered. Throws `fetchErrors`.
  */
-export function createGuardedFetch({ allowPrivate, lookup = systemLookup, ca, userAgent = "reelpost" }: GuardedFetchOptions): GuardedFetch {
+export function createGuardedFetch({ allowPrivate, own = createOwnAddresses({ cacheMs: 0 }).has, lookup = systemLookup, ca, userAgent = "reelpost" }: GuardedFetchOptions): GuardedFetch {
   const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const mayConnect = () => (typeof allowPrivate === "function" ? allowPrivate() : allowPrivate) || undefined;
 
@@ -86,7 +88,7 @@ export function createGuardedFetch({ allowPrivate, lookup = systemLookup, ca, us
     const late = timeLimit(asking.headersMs, () => fetchErrors.tooSlow({ host, rule: `it did not answer within ${asking.headersMs / 1000} s` }));
     const signal = AbortSignal.any([asking.signal, late.signal]);
     try {
-      const addresses = await aborting(signal, addressesOf(host, lookup, mayConnect() === true));
+      const addresses = await aborting(signal, addressesOf(host, lookup, mayConnect() === true ? undefined : own));
       return await aborting(signal, send(url, { ...asking, signal }, { host, addresses, trusted }));
     } catch (err) {
       throw signal.aborted ? signal.reason : err;
@@ -135,22 +137,15 @@ export function readUrl(text: string): URL {
   return url;
 }
 
-/** Those that may be connected to. */
-async function addressesOf(host: string, lookup: AddressLookup, all: boolean): Promise<string[]> {
+/** Resolves a host to the addresses that may be connected to: at most eight, public ones only. `own`: addresses of this machine; if absent, private ones are allowed too. Throws unreachable, refused. */
+export async function addressesOf(host: string, lookup: AddressLookup, own: NetworkSet | undefined): Promise<string[]> {
   const found = isIP(host) !== 0 ? [host] : await lookup(host).catch((err: unknown) => {
     throw fetchErrors.unreachable({ host, reason: "its name cannot be resolved" }, { cause: err });
   });
   if (found.length === 0) throw fetchErrors.unreachable({ host, reason: "its name has no address" });
-  const own = all ? undefined : ownAddresses();
   const usable = found.filter((address) => isIP(address) !== 0 && (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))));
   if (usable.length === 0) throw fetchErrors.refused({ host, address: found[0] });
   return usable.slice(0, 8);
-}
-
-/** What listens on a public address of this very machine may trust those who come from it. A set of networks, for an address has many spellings (`[::ffff:cb00:7107]`). */
-function ownAddresses(): NetworkSet {
-  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address.replace(/%.*$/, "")));
-  return networkSet(addresses, (address) => new TypeError(`an interface of this machine has ${address}, which is no address`));
 }
 
 interface Way {

@@ -58,12 +58,13 @@ export function networkOf(ip: string): string {
 }
 
 // IANA's special-purpose registries (RFC 6890): everything that is not globally reachable, multicast and broadcast included.
+// 168.63.129.16 is reachable in every Azure network and serves machine configuration; 5f00::/16 is SRv6 (RFC 9602).
 // ::/96 holds IPv4 addresses in an old dress (RFC 4291 2.5.5.1); fec0::/10 was site-local once (RFC 3879).
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const NOT_PUBLIC = [
-  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
+  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
   "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-  "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+  "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ]; // prettier-ignore
 
 const constant = (ranges: readonly string[]) => networkSet(ranges, (range) => new TypeError(`${range} is neither an address nor a range`));

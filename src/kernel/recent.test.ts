@@ -58,3 +58,15 @@ test("no more than so many are kept", async () => {
   assert.equal(asked.length, 3);
   assert.equal(await read("a", "again"), "again");
 });
+
+test("an invalidated read that finishes last does not overwrite a newer one", async () => {
+  const { asked, recent } = setUp();
+  const before = recent.get("a");
+  recent.forget(() => true);
+  const after = recent.get("a");
+  asked[1]!.answer("new");
+  assert.equal(await after, "new");
+  asked[0]!.answer("old");
+  assert.equal(await before, "old");
+  assert.equal(await recent.get("a"), "new");
+});

@@ -3,6 +3,8 @@ import type { Clock } from "./clock.ts";
 /** What was read a moment ago, by key. Absent things are not kept: they may appear at any time, and nobody should push others out by asking for them. */
 export interface Recent<Value> {
   get(key: string): Promise<Value | undefined>;
+  /** True if the value is cached. */
+  has(key: string): boolean;
   /** From now on these are read anew, also by who is just waiting for a reading that began before. */
   forget(which: (value: Value, key: string) => boolean): void;
 }
@@ -36,6 +38,7 @@ export function createRecent<Value>({ read, clock, max, freshMs }: { read(key: s
       if (known !== undefined && known.until > clock.now()) return known.value;
       return readings.get(key) ?? readAndKeep(key);
     },
+    has: (key) => (values.get(key)?.until ?? -Infinity) > clock.now(),
     forget(which) {
       readings.clear();
       for (const [key, { value }] of values) if (which(value, key)) values.delete(key);

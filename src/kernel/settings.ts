@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseNetwork } from "./networks.ts";
+import { parseIdRange } from "./privileges.ts";
 
 /**
  * The settings of the program: the one place where they are named, bounded, explained and given defaults. Validation, environment
@@ -37,12 +38,15 @@ export const settingsSchema = z.strictObject({
     port: port(8787, "TCP port; 0 takes a free one"),
     public_url: z.string().default("").meta({ description: "How clients reach this server, for the addresses it tells; empty: as the request says", example: "https://api.example.com" }),
     trusted_proxies: ranges([], "Addresses and ranges whose X-Forwarded-For and X-Forwarded-Proto are believed", "127.0.0.1"),
+    connections: count(10_000, 10, 1_000_000, "Maximum number of concurrent connections, including WebSockets"),
+    connections_per_address: count(1000, 1, 1_000_000, "Maximum number of concurrent connections from one IPv4 address or IPv6 /64; `trusted_proxies` are exempt"),
     metrics_token: z.string().default("").meta({ description: "What /metrics wants as `Authorization: Bearer`; empty: nothing, and only this machine may ask", example: "" }),
   }),
   api: group("The v4 API", {
     token: z.string().default("").meta({ description: "Value of the first API token, read at the first start only; empty: one is made and printed. At least 32 characters", example: "" }),
     account_name: z.string().min(1).max(100).default("Main").meta({ description: "Name of the account made at the first start", example: "Example Ltd" }),
     email: z.string().min(3).default("admin@reelpost.internal").meta({ description: "Address of the user made at the first start", example: "admin@example.com" }),
+    hosts: z.array(z.string().min(1)).default([]).meta({ description: "Host names of the API and of the server's own pages. Requests for other host names are rejected, except for workers, videos and uploads. Empty: any name", example: ["api.example.com"] }),
     rate_limit: count(1200, 0, 1_000_000_000, "Requests of one token in five minutes; 0: no limit"),
   }),
   smtp: group("The SMTP server that takes incoming mail", {
@@ -105,6 +109,7 @@ export const settingsSchema = z.strictObject({
     forward_domain: z.string().min(1).default("forward.reelpost.internal").meta({ description: "Domain of the envelope senders of forwarded mail (SRS), which signs it too: its MX leads here, its SPF record names the addresses mail leaves from", example: "forward.example.com" }),
     sending_label: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$/).default("rp-bounce").meta({ description: "First label of the names where bounces of sent mail arrive, and selector of the keys sent mail is signed with", example: "rp-bounce" }),
     dmarc: z.string().default("v=DMARC1; p=quarantine;").meta({ description: "The DMARC record that a sending domain without one is given", example: "v=DMARC1; p=quarantine;" }),
+    extended_rules: z.boolean().default(false).meta({ description: "Accept routing rules with glob and regex matchers and with several destination addresses, which the hosted service rejects", example: true }),
     log_days: count(31, 1, 3650, "Days for which the log of messages is kept"),
     daily_limit: count(0, 0, 1_000_000_000, "Messages an account may send in a day to addresses that are not verified; 0: no limit"),
     minute_limit: count(0, 0, 1_000_000, "Messages an account may send in a minute by one process; 0: no limit"),
@@ -124,8 +129,10 @@ export const settingsSchema = z.strictObject({
   stream: group("Video: uploads, processing and playback", {
     ffmpeg: z.string().default("").meta({ description: "The program; empty: `ffmpeg` of the PATH", example: "/usr/bin/ffmpeg" }),
     ffprobe: z.string().default("").meta({ description: "The program; empty: `ffprobe` of the PATH", example: "/usr/bin/ffprobe" }),
-    sandbox: z.enum(["auto", "bwrap", "prlimit"]).default("auto").meta({ description: "How ffmpeg is confined: by bubblewrap, which must work then, or by limits only; `auto`: bubblewrap where it works", example: "bwrap" }),
+    sandbox: z.enum(["auto", "bwrap", "landlock", "prlimit"]).default("auto").meta({ description: "How ffmpeg is confined: `bwrap` (namespaces) and `landlock` (kernel 5.13, unprivileged) must work if set; `prlimit` only limits memory, time and files. `auto`: the first one that works, but `prlimit` only if no other machine can reach the server", example: "bwrap" }),
+    user_id: count(1_879_113_728, 1, 4_294_967_293, "User and group id that ffmpeg runs as if the server runs as root"),
     delivery_domain: z.string().default("").meta({ description: "Videos are told to be at `customer-<code>.<this domain>`; empty: at the address of this server", example: "videos.example.com" }),
+    upload_host: z.string().default("").meta({ description: "Host name for uploads and upload pages, with a port if it differs from that of `http.public_url`; empty: this server's address", example: "uploads.example.com" }),
     upload_gb: z.number().min(0.001).max(1000).default(30).meta({ description: "Size of one upload, in GiB", example: 30 }),
     basic_upload_mb: count(200, 1, 100_000, "Size of an upload in one request (a form), in MiB"),
     chunk_mb: count(200, 0, 100_000, "Size of one request of a resumable upload, in MiB; 0: no limit"),
@@ -161,13 +168,14 @@ export const settingsSchema = z.strictObject({
     connections: count(1000, 1, 100_000, "Connections of publishers and players at once, of RTMP and SRT each; of WebRTC as many publishers, and as many viewers"),
     reconnect_seconds: count(20, 1, 3600, "Seconds that a broadcast waits for its publisher to come back, where the input does not say"),
     segment_seconds: z.number().min(1).max(6).default(2).meta({ description: "Length that segments have at least; they end at the next key frame", example: 2 }),
-    part_ms: count(333, 100, 1000, "Length of the parts of low-latency HLS"),
+    part_ms: count(200, 100, 1000, "Maximum part duration of low-latency HLS; players stay three parts behind the live edge"),
     dvr_minutes: count(180, 1, 10_080, "Minutes that a viewer can go back in a running broadcast"),
   }),
   workers: group("Worker processes and what one of them may use", {
     domain: z.string().min(1).default("localhost").meta({ description: "A worker is reached at `<worker>.<account's subdomain>.<this domain>`", example: "workers.example.com" }),
+    by_path: z.boolean().default(true).meta({ description: "Also serve workers of the first account at `/workers/<worker>/` on the API's host; browsers run those pages in a sandbox", example: false }),
     script_mb: count(10, 1, 128, "Size of one upload, all modules together, in MiB"),
-    cpu_ms: count(30_000, 1, 300_000, "CPU milliseconds of one invocation; a worker's own limits.cpu_ms goes before it"),
+    cpu_ms: count(30_000, 1, 300_000, "CPU milliseconds per invocation; a worker's own limits.cpu_ms can only lower it"),
     email_wall_ms: count(60_000, 1, 900_000, "Milliseconds an email handler may take, waiting included"),
     scheduled_wall_ms: count(900_000, 1, 3_600_000, "Milliseconds a scheduled handler may take, waiting included"),
     heap_mb: count(128, 16, 4096, "JavaScript heap of a process, in MiB"),
@@ -175,12 +183,16 @@ export const settingsSchema = z.strictObject({
     concurrency: count(64, 1, 1000, "Messages one worker handles at once; more wait"),
     max_processes: count(200, 1, 10_000, "Worker processes up at once; the one that rested longest makes room"),
     idle_ms: count(300_000, 100, 86_400_000, "Milliseconds without work after which a process ends"),
+    uid_range: z.string().default("1879048192-1879113727").refine((text) => text === "" || parseIdRange(text) !== undefined, "is not a range of user ids, `first-last`").meta({ description: "User ids for worker processes, one per account, if the server is root or has CAP_SETUID. Empty: all run as `nobody`. Ranges of servers on the same machine must not overlap", example: "70000-79999" }),
+  }),
+  network: group("Network of this machine", {
+    own_addresses: ranges([], "Public addresses that reach this machine but are on none of its interfaces (1:1 NAT, a load balancer). Like its interface addresses, they are blocked for workers, webhooks, live outputs and fetches of videos and images", "203.0.113.7"),
   }),
   egress: group("Where workers may connect to", {
-    allow_loopback: z.boolean().default(false).meta({ description: "This machine's own addresses: 127.0.0.0/8 and ::1", example: false }),
+    allow_loopback: z.boolean().default(false).meta({ description: "This machine's own addresses: 127.0.0.0/8, ::1 and those of its interfaces", example: false }),
     allow_private: z.boolean().default(false).meta({ description: "Private, link-local and other addresses that are no place on the internet", example: false }),
     deny_ports: z.array(z.number().int().min(0).max(65_535)).default([25]).meta({ description: "TCP ports that are closed whatever the address", example: [25] }),
-    allow: ranges([], "Addresses and ranges that are open before every other rule", "10.1.2.0/24"),
+    allow: ranges([], "Addresses and ranges that are allowed before any other rule applies; the mail, DNS and live ports of this machine stay blocked", "10.1.2.0/24"),
   }),
 });
 

@@ -37,6 +37,11 @@ export const storeErrors = defineErrors("store", {
     message: "no space left to write {what}",
     fix: "Free space on the disk of the data directory; nothing was half-written.",
   },
+  tooManyFiles: {
+    code: "E_STORE_TOO_MANY_FILES", http: 503, smtp: 451, enhanced: "4.3.2",
+    message: "too many open files: cannot open {what}",
+    fix: "Raise the open-file limit: LimitNOFILE= in the systemd unit, or `ulimit -n` in the shell that starts the server.",
+  },
   notWritable: {
     code: "E_STORE_NOT_WRITABLE", http: 500, smtp: 451, enhanced: "4.3.0",
     message: "cannot write {what}: {reason}",

@@ -5,6 +5,7 @@ export { prepared } from "./db/prepared-query.ts";
 export { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 export { openSqlite, type SqliteOptions } from "./db/sqlite.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
+export { makeDurableFolder } from "./durable-folder.ts";
 export { isStoreError, storeErrors } from "./errors.ts";
 export { createLocalEvents } from "./events/local.ts";
 export type { Events } from "./events/port.ts";

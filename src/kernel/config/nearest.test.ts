@@ -40,3 +40,9 @@ test("one edit is one away", () => {
     assert.ok(distance(word, edited) <= 1 || /[\uD800-\uDFFF]/.test(word));
   }));
 });
+
+test("allows a third of the letters to differ and suggests the first of two equally close names", () => {
+  assert.equal(nearest("abcdef", ["abcdxy"]), "abcdxy");
+  assert.equal(nearest("abcdef", ["abcxyz"]), undefined);
+  assert.equal(nearest("name", ["fame", "game"]), "fame");
+});

@@ -64,6 +64,19 @@ describe("SQLite", () => {
     assert.ok(together <= oneByOne / 16, `${together} bytes of log together, ${oneByOne} one by one`);
   });
 
+  test("runs every write exactly once when SQLite rolls back a shared commit on its own", async (t) => {
+    const { db, set } = await open(t);
+    await db.write(set("taken"));
+    await db.write(set("counter"));
+    const more = db.tables<Tables>().updateTable("counters").set((eb) => ({ value: eb("value", "+", 1) })).where("name", "=", "counter");
+    // This conflict rolls back the whole transaction (https://sqlite.org/lang_conflict.html), as a full disk does.
+    const rollsBack = sql`insert or rollback into counters (name, value) values ('taken', 1)`;
+    const outcomes = await Promise.allSettled([db.write(more), db.write({ compile: () => rollsBack.compile(db.tables()) } as never), db.write(more), db.write(set("last"))]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    const rows = await db.tables<Tables>().selectFrom("counters").select(["name", "value"]).orderBy("name").execute();
+    assert.deepEqual(rows, [{ name: "counter", value: 2 }, { name: "last", value: 0 }, { name: "taken", value: 0 }]);
+  });
+
   test("waits for another process without blocking this one, then goes on", async (t) => {
     const { db, path, set } = await open(t);
     const other = new DatabaseSync(path);
@@ -90,6 +103,20 @@ describe("SQLite", () => {
     other.exec("rollback");
     await db.write(set("c"));
     assert.deepEqual(await db.tables<Tables>().selectFrom("counters").select("name").execute(), [{ name: "c" }]);
+  });
+
+  test("queues 20,000 writes and rejects the next", async (t) => {
+    const { db, set } = await open(t);
+    const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const holding = db.transaction<Tables, void>(async () => (begun.resolve(), mayEnd));
+    await begun.promise;
+    const compiled = set("a").compile();
+    const waiting = Array.from({ length: 20_000 }, () => db.write({ compile: () => compiled } as never));
+    await assert.rejects(db.write(set("b")), (err) => isStoreError(err, "busy") && /20000 writes are waiting/.test(err.message));
+    letEnd();
+    await Promise.all([holding, ...waiting]);
+    await db.write(set("c"));
   });
 
   test("does not let others wait for ever for a transaction that does not end", async (t) => {

@@ -8,6 +8,8 @@ export function fromFs(thrown: unknown, what: string): unknown {
     case "ENOSPC":
     case "EDQUOT":
     case "EFBIG": return storeErrors.diskFull({ what }, cause);
+    case "EMFILE":
+    case "ENFILE": return storeErrors.tooManyFiles({ what }, cause);
     case "EACCES":
     case "EPERM":
     case "EROFS": return storeErrors.notWritable({ what, reason: messageOf(thrown) }, cause);

@@ -80,6 +80,21 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(folder).sort(), [".tmp", "hot"]);
   });
 
+  test("removes empty folders below a prefix, recently used or not, and keeps folders with objects", async (t) => {
+    const folder = temporary(t);
+    const store = await openFsObjects({ folder });
+    await store.put("v/1/360p/0", Buffer.alloc(1));
+    await store.put("v/1/tracks/a/source", Buffer.alloc(1));
+    await store.put("v/2/source", Buffer.alloc(1));
+    await store.delete(["v/1/360p/0", "v/1/tracks/a/source"]);
+    await store.removeEmptyFolders("v/1/");
+    await store.removeEmptyFolders("v/2/");
+    await store.removeEmptyFolders("v/3/");
+    assert.deepEqual(readdirSync(join(folder, "v")), ["2"]);
+    await store.put("v/1/360p/0", Buffer.alloc(1));
+    assert.deepEqual(readdirSync(join(folder, "v/1")), ["360p"]);
+  });
+
   test("no file descriptor stays open", { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 60_000 }, async (t) => {
     const store = await openFsObjects({ folder: temporary(t) });
     const openFiles = () => readdirSync("/proc/self/fd").length;
@@ -98,4 +113,17 @@ describe("objects on a folder", () => {
     // A stream that was left closes its file a moment later. One that never does ends this test by its timeout.
     while (openFiles() > before) await new Promise((resolve) => setImmediate(resolve));
   });
+});
+
+test("detects that an object was replaced by one of the same size and mtime", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-same-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const store = await openFsObjects({ folder });
+  const at = new Date(2026, 0, 1);
+  await store.put("a", Buffer.from("one"));
+  utimesSync(join(folder, "a"), at, at);
+  const opened = (await store.open("a"))!;
+  await store.put("a", Buffer.from("two"));
+  utimesSync(join(folder, "a"), at, at);
+  await assert.rejects(opened.bytes(), { kind: "objectChanged" });
 });

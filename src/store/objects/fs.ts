@@ -1,10 +1,11 @@
-import { constants, mkdirSync } from "node:fs";
-import { access, unlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, readdir, rmdir, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../kernel/index.ts";
+import { makeDurableFolder } from "../durable-folder.ts";
 import { storeErrors } from "../errors.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
-import { createFolders } from "./fs-folders.ts";
+import { createFolders, type Folders } from "./fs-folders.ts";
 import { listObjects } from "./fs-list.ts";
 import { createPartials, sweepPartials } from "./fs-partial.ts";
 import { openObject } from "./fs-read.ts";
@@ -55,6 +56,10 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
       for (const key of keys) await remove(join(root, key), key);
       for (const parent of new Set(keys.map((key) => dirname(join(root, key))))) folders.prune(parent);
     },
+    async removeEmptyFolders(prefix) {
+      checkPrefix(prefix);
+      if (prefix.endsWith("/")) await removeEmptyBelow(join(root, prefix), folders);
+    },
     list(prefix, after) {
       checkPrefix(prefix);
       return listObjects(root, prefix, after);
@@ -64,7 +69,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
 
 async function prepare(root: string): Promise<TempFiles> {
   try {
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    makeDurableFolder(root);
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
     const temps = createTempFiles(join(root, ".tmp"));
     await temps.sweep();
@@ -73,6 +78,13 @@ async function prepare(root: string): Promise<TempFiles> {
   } catch (err) {
     throw storeErrors.cannotOpen({ path: root, reason: messageOf(err) }, { cause: err });
   }
+}
+
+/** Deepest first. If a folder is removed during a put, the put creates it again (fs-write.ts). */
+async function removeEmptyBelow(folder: string, folders: Folders): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isDirectory()) await removeEmptyBelow(join(folder, entry.name), folders);
+  await rmdir(folder).then(() => folders.forget(resolve(folder)), () => {});
 }
 
 async function remove(path: string, key: string): Promise<void> {

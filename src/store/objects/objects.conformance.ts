@@ -101,6 +101,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal((await store.put("fits", Readable.from([Buffer.alloc(60), Buffer.alloc(40)]), { maxBytes: 100 })).size, 100);
       await assert.rejects(store.put("a", source(), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
       await assert.rejects(store.put("a", Buffer.alloc(101), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
+      await assert.rejects(store.put("a", Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
       assert.equal(released, true);
       assert.deepEqual(await keysOf(store), ["fits"]);
     });
@@ -319,6 +320,13 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("list", () => {
+    test("starts after the given key and excludes it", async (t) => {
+      const store = await open(t);
+      for (const key of ["a/1", "a/2", "a/3", "b"]) await store.put(key, Buffer.from(key));
+      assert.deepEqual(await keysOf(store, "", "a/2"), ["a/3", "b"]);
+      assert.deepEqual(await keysOf(store, "a/", "a/3"), []);
+    });
+
     test("is in key order, by prefix and after a key", async (t) => {
       const store = await open(t);
       const word = fc.string({ unit: fc.constantFrom("a", "b", "-", ".", "_", "A", "0", "~"), minLength: 1, maxLength: 3 }).filter((text) => !text.startsWith("."));

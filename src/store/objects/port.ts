@@ -13,6 +13,8 @@ export interface ObjectStore {
   partial(key: string): PartialObject;
   /** Absent keys are fine. */
   delete(keys: string[]): Promise<void>;
+  /** Removes empty folders below `prefix`, which ends with "/", including the folder itself. No-op for stores without folders. */
+  removeEmptyFolders(prefix: string): Promise<void>;
   /** In key order, starting after `after`. */
   list(prefix: string, after?: string): AsyncIterable<{ key: string; size: number; modified: Date }>;
 }

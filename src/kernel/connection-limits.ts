@@ -1,0 +1,45 @@
+import type { Socket } from "node:net";
+import { networkOf, type NetworkSet } from "./networks.ts";
+
+export interface ConnectionLimits {
+  /** Maximum of open connections in total. */
+  total: number;
+  /** Maximum per IPv4 address or IPv6 /64. */
+  perNetwork: number;
+  /** Reverse proxies, which connect for many clients. Only the total limit applies to them. */
+  shared?: NetworkSet;
+}
+
+export interface ConnectionCount {
+  /** Counts a connection until it closes. Undefined if it is admitted. */
+  admit(socket: Socket): "total" | "network" | undefined;
+  readonly open: number;
+}
+
+export function createConnectionCount({ total, perNetwork, shared = () => false }: ConnectionLimits): ConnectionCount {
+  const byNetwork = new Map<string, number>();
+  let open = 0;
+
+  return {
+    get open() {
+      return open;
+    },
+    admit(socket) {
+      const ip = socket.remoteAddress ?? "";
+      if (open >= total) return "total";
+      const network = shared(ip) ? undefined : networkOf(ip);
+      const own = network === undefined ? 0 : (byNetwork.get(network) ?? 0);
+      if (own >= perNetwork) return "network";
+      open++;
+      if (network !== undefined) byNetwork.set(network, own + 1);
+      socket.once("close", () => {
+        open--;
+        if (network === undefined) return;
+        const left = byNetwork.get(network)! - 1;
+        if (left === 0) byNetwork.delete(network);
+        else byNetwork.set(network, left);
+      });
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { networkInterfaces } from "node:os";
+import { networkSet, type NetworkSet } from "./networks.ts";
+
+/**
+ * Services on this machine may trust connections from its own addresses: mail from them passes SPF for every domain served here.
+ * Connections made on behalf of users to these addresses are refused.
+ */
+export interface OwnAddresses {
+  /** True for interface addresses and for those listed in the settings. */
+  has: NetworkSet;
+  /** True if this server listens on the port for anything but public HTTP. */
+  listensOn(port: number): boolean;
+  /** Adds a bound port: with port 0 in the settings, the system chooses it. */
+  listening(port: number): void;
+}
+
+export interface OwnAddressesOptions {
+  /** Addresses and ranges that reach this machine but are on none of its interfaces: 1:1 NAT, a load balancer. */
+  addresses?: readonly string[];
+  ports?: readonly number[];
+  /** How long the interface addresses are cached. Default 2 s. */
+  cacheMs?: number;
+}
+
+/** Re-reads the interfaces when the cache expires: addresses change while a server runs. */
+export function createOwnAddresses({ addresses = [], ports = [], cacheMs = 2000 }: OwnAddressesOptions = {}): OwnAddresses {
+  const taken = new Set(ports.filter((port) => port > 0));
+  const named = networkSet(addresses, (range) => new TypeError(`network.own_addresses: ${range} is neither an address nor a range`));
+  let read: { at: number; has: NetworkSet } | undefined;
+
+  function onInterface(ip: string | undefined): boolean {
+    const at = performance.now();
+    if (read === undefined || at - read.at >= cacheMs) read = { at, has: interfaceAddresses() };
+    return read.has(ip);
+  }
+
+  return {
+    has: (ip) => named(ip) || onInterface(ip),
+    listensOn: (port) => taken.has(port),
+    listening: (port) => void taken.add(port),
+  };
+}
+
+/** A network set compares values: an address has many notations (`[::ffff:cb00:7107]`). */
+function interfaceAddresses(): NetworkSet {
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address.replace(/%.*$/, "")));
+  return networkSet(addresses, (address) => new TypeError(`an interface of this machine has ${address}, which is not an address`));
+}

@@ -81,7 +81,7 @@ function mediaSet({ kind, id, timescale, offset, initialization, media, firstNum
     children: [
       roleElement("main"),
       { name: "SegmentTemplate", attributes: { timescale, presentationTimeOffset: offset, initialization, media, startNumber: firstNumber }, children: [{ name: "SegmentTimeline", children: timelineElements(segments) }] },
-      ...representations.map(representationElement),
+      ...representations.map((one) => representationElement(one)),
     ],
   };
 }

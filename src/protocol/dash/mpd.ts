@@ -42,6 +42,8 @@ export interface Representation {
   frameRate?: { num: number; den: number };
   channels?: number;
   sampleRate?: number;
+  /** Segment boundaries if they differ from those of the set: seconds, one more than segments. */
+  boundaries?: readonly number[];
 }
 
 /** Segments from number 0 on: so many of one length, and one more that is shorter where there is a rest. In units of 1/timescale. */
@@ -69,8 +71,14 @@ function mediaSet({ kind, language, label, role, timeline, initialization, media
   const largest = (of: (one: Representation) => number | undefined) => (kind === "video" ? Math.max(...representations.map((one) => of(one) ?? 0)) : undefined);
   return {
     name: "AdaptationSet",
-    attributes: { id, contentType: kind, lang: language, mimeType: `${kind}/mp4`, maxWidth: largest((one) => one.width), maxHeight: largest((one) => one.height), segmentAlignment: true, startWithSAP: 1 },
-    children: [...(label === undefined ? [] : [{ name: "Label", children: [label] }]), roleElement(role), template(timeline, initialization, media), ...representations.map(representationElement)],
+    attributes: {
+      id, contentType: kind, lang: language, mimeType: `${kind}/mp4`, maxWidth: largest((one) => one.width), maxHeight: largest((one) => one.height),
+      segmentAlignment: representations.every(({ boundaries }) => boundaries === undefined), startWithSAP: 1,
+    },
+    children: [
+      ...(label === undefined ? [] : [{ name: "Label", children: [label] }]), roleElement(role), template(timeline, initialization, media),
+      ...representations.map((one) => representationElement(one, one.boundaries && [explicitTemplate(one.boundaries, initialization, media)])),
+    ],
   };
 }
 
@@ -94,14 +102,24 @@ function template({ timescale, segmentDuration, total }: SegmentTimeline, initia
   return { name: "SegmentTemplate", attributes: { timescale, initialization, media, startNumber: 0 }, children: [{ name: "SegmentTimeline", children }] };
 }
 
-export function representationElement({ id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation): XmlElement {
+const MICROSECONDS = 1_000_000;
+
+/** SegmentTimeline of unequal segments. Rounds boundaries, not durations, so that rounding errors do not accumulate. */
+function explicitTemplate(boundaries: readonly number[], initialization: string, media: string): XmlElement {
+  const ticks = boundaries.map((seconds) => Math.round(seconds * MICROSECONDS));
+  const children = ticks.slice(0, -1).map((t, n): XmlElement => ({ name: "S", attributes: { t: n === 0 ? t : undefined, d: ticks[n + 1]! - t } }));
+  return { name: "SegmentTemplate", attributes: { timescale: MICROSECONDS, initialization, media, startNumber: 0 }, children: [{ name: "SegmentTimeline", children }] };
+}
+
+export function representationElement({ id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation, template: XmlElement[] = []): XmlElement {
   return {
     name: "Representation",
     attributes: {
       id, codecs, bandwidth: Math.ceil(bandwidth), width, height, frameRate: frameRate && (frameRate.den === 1 ? frameRate.num : `${frameRate.num}/${frameRate.den}`),
       sar: width === undefined ? undefined : "1:1", audioSamplingRate: sampleRate,
     },
-    children: channels === undefined ? [] : [{ name: "AudioChannelConfiguration", attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels } }],
+    // Element order of the schema (5.3.7.3).
+    children: [...(channels === undefined ? [] : [{ name: "AudioChannelConfiguration", attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels } }]), ...template],
   };
 }
 

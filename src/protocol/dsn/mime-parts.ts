@@ -1,3 +1,4 @@
+import { boundaryOf, mediaTypeOf } from "../mime/index.ts";
 import { headerValue, readHeader, createHeaderEnd, type HeaderField } from "../rfc5322/index.ts";
 
 /** A leaf of a message, as far as reading reports needs them: its type, header fields and decoded body. */
@@ -33,14 +34,7 @@ function splitPart(bytes: Buffer): Part {
   const reading = readHeader(bytes.subarray(0, Math.min(end, LIMITS.maxBytes)), LIMITS);
   const fields = reading.ok ? reading.fields : [];
   const skip = bytes[end] === 0x0d ? 2 : 1;
-  return { type: typeOf(fields), fields, body: bytes.subarray(Math.min(end + skip, bytes.length)) };
-}
-
-const typeOf = (fields: HeaderField[]) => /^[^\s;]+/.exec(headerValue(fields, "content-type") ?? "")?.[0].toLowerCase() ?? "text/plain";
-
-function boundaryOf(value: string): string | undefined {
-  const [, quoted, plain] = /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.){1,200})"|([^\s;"]{1,200}))/i.exec(value) ?? [];
-  return quoted?.replace(/\\(.)/g, "$1") ?? plain;
+  return { type: mediaTypeOf(fields), fields, body: bytes.subarray(Math.min(end + skip, bytes.length)) };
 }
 
 /** RFC 2046 5.1.1: what lies between lines that begin with the boundary; a part that is cut off counts as far as it goes. */

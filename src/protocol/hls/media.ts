@@ -1,4 +1,5 @@
 import { attributeList } from "./attributes.ts";
+import { targetDurationOf } from "./bit-rates.ts";
 
 /** One rendition that has ended: all its segments, from the beginning (RFC 8216 4.3.3). */
 export interface MediaPlaylist {
@@ -32,8 +33,7 @@ export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
   return [
     "#EXTM3U",
     "#EXT-X-VERSION:6",
-    // RFC 8216 4.3.3.1: no segment is longer, rounded to the nearest whole second; older players want a whole one that is not exceeded at all.
-    `#EXT-X-TARGETDURATION:${Math.max(1, Math.ceil(longest - 1e-6))}`,
+    `#EXT-X-TARGETDURATION:${targetDurationOf(longest)}`,
     "#EXT-X-MEDIA-SEQUENCE:0",
     "#EXT-X-PLAYLIST-TYPE:VOD",
     "#EXT-X-INDEPENDENT-SEGMENTS",

@@ -74,3 +74,10 @@ test("records that are cut off, or anything else, are refused and nothing else h
     }
   }));
 });
+
+test("av01 contains profile, level, tier and bit depth (AV1-ISOBMFF 5)", () => {
+  const codecs = (levels: number, flags: number) => av1Entry(Buffer.from([0x81, levels, flags, 0]), 2, 2).codecs;
+  assert.equal(codecs(0x08, 0x00), "av01.0.08M.08");
+  assert.equal(codecs(0x28, 0x40), "av01.1.08M.10");
+  assert.equal(codecs(0x4d, 0xe0), "av01.2.13H.12");
+});

@@ -1,5 +1,5 @@
 import { box, fileType, flat, fullBox, mediaHeader, u32, u64 } from "./write.ts";
-import { movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
+import { editListBox, movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
 
 export interface FragmentSample {
   duration: number;
@@ -19,9 +19,18 @@ const RUN = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift
 export function writeInit(track: TrackHeader): Buffer {
   const empty = [fullBox("stts", 0, 0, u32(0)), fullBox("stsc", 0, 0, u32(0)), fullBox("stsz", 0, 0, u32(0, 0)), fullBox("stco", 0, 0, u32(0))];
   const trex = fullBox("trex", 0, 0, u32(track.id, 1, 0, 0, 0));
-  // cmf2: composition offsets may be negative, and there is no edit list.
-  const moov = box("moov", movieHeader(0, track.id + 1), trackBox(track, { duration: 0, mediaDuration: 0, tables: empty }), box("mvex", trex));
-  return flat(fileType("iso6", 0, "iso6", "cmf2", "mp41"), moov);
+  const { delay = 0 } = track;
+  // 8.6.6.1: an edit of duration 0 extends to all following fragments.
+  const edits = delay > 0 ? { edits: editListBox([0, delay]) } : {};
+  const moov = box("moov", movieHeader(0, track.id + 1), trackBox(track, { duration: 0, mediaDuration: 0, ...edits, tables: empty }), box("mvex", trex));
+  // ISO 23000-19, 7.7.3: cmf2 allows negative composition offsets but no edit list, cmfc the reverse.
+  return flat(fileType("iso6", 0, "iso6", delay > 0 ? "cmfc" : "cmf2", "mp41"), moov);
+}
+
+/** Size in octets of the header that `writeFragment` returns. `mixed`: both sync and non-sync samples; `shifted`: composition offsets other than 0. */
+export function fragmentHeadSize({ count, mixed, shifted, bytes }: { count: number; mixed: boolean; shifted: boolean; bytes: number }): number {
+  // moof, mfhd, traf, tfhd, tfdt, trun.
+  return 8 + 16 + 8 + 20 + 20 + 20 + 4 * count * (2 + Number(mixed) + Number(shifted)) + mediaHeader(bytes).length;
 }
 
 /** What stands before the samples of a segment: the box moof and the header of mdat. `time`: decoding time of the first one; `sequence` from 1. */

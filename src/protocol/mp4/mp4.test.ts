@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { createSampleLog, locateMovie, Mp4Error, placementOf, readFragments, readInit, readMovie, walkSamples, writeFragment, writeInit, writeMovie, type Chunk, type FragmentSample, type ReadAt, type TrackHeader, type WrittenTrack } from "./index.ts";
+import { createSampleLog, fragmentHeadSize, locateMovie, Mp4Error, placementOf, readFragments, readInit, readMovie, walkSamples, writeFragment, writeInit, writeMovie, type Chunk, type FragmentSample, type ReadAt, type TrackHeader, type WrittenTrack } from "./index.ts";
 import { ascii, box, flat, u16, u32, zeros } from "./write.ts";
 
 const entry = (width = 640, height = 360) => flat(box("avc1", zeros(6), u16(1), zeros(16), u16(width, height), zeros(50), box("avcC", Buffer.from("0164001fffe1000067", "hex"))));
@@ -120,9 +120,32 @@ describe("a file that is written", () => {
     assert.throws(() => log.add({ ...log, time: 130, count: 1, durations: Uint32Array.of(1), sizes: Uint32Array.of(1), shifts: Int32Array.of(0), syncs: Uint8Array.of(1), dataStart: 0, dataSize: 1 }), Mp4Error);
   });
 
+  test("fragmentHeadSize equals the size of the written head", () => {
+    for (const [count, sync, shift] of [[1, () => true, 0], [7, (i: number) => i === 0, 0], [7, (i: number) => i === 0, 5], [7, () => true, 0]] as const) {
+      const samples = Array.from({ length: count }, (_, i): FragmentSample => ({ duration: 10, size: 3, shift, sync: sync(i) }));
+      const mixed = samples.some((sample) => sample.sync !== samples[0]!.sync);
+      assert.equal(fragmentHeadSize({ count, mixed, shifted: shift !== 0, bytes: 3 * count }), writeFragment({ track: 1, sequence: 1, time: 0, samples }).length);
+    }
+  });
+
   test("an initialisation segment tells its track", async () => {
     const { id: _, ...told } = header;
     assert.deepEqual(await readInit(writeInit(header)), told);
+  });
+
+  test("the edit list of an initialisation segment cancels its delay", async () => {
+    const { id: _, ...told } = header;
+    const init = writeInit({ ...header, delay: 6000 });
+    assert.deepEqual(await readInit(init), { ...told, delay: 6000 });
+    const { movie } = await locateMovie(readerOf(init), init.length);
+    const parsed = readMovie(movie);
+    // Open-ended, media_rate 1.
+    assert.deepEqual(parsed.tracks[0]!.edits, [{ duration: 0, mediaTime: 6000, rate: 1 }]);
+    assert.deepEqual(placementOf(parsed.tracks[0]!, parsed), { offset: 6000, end: Infinity });
+    assert.equal(init.includes("cmfc"), true);
+    // Initialisation segments stored by earlier versions have no edit list.
+    const plain = writeInit(header);
+    assert.deepEqual([plain.includes("edts"), plain.includes("cmf2")], [false, true]);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { SampleLog } from "./sample-log.ts";
 import { box, fileType, fullBox, mediaHeader, u32, type Parts } from "./write.ts";
-import { movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
+import { editListBox, movieHeader, trackBox, type TrackHeader } from "./write-track.ts";
 
 /** Samples of a track that lie one after the other in the file. */
 export interface Chunk {
@@ -69,8 +69,7 @@ function editList({ timescale }: TrackHeader, samples: SampleLog, duration: numb
   const { from } = samples.shown();
   const emptyMs = Math.round((from / timescale) * MILLISECONDS);
   const first = from - samples.start + delay;
-  const edits = [...(emptyMs > 0 ? [u32(emptyMs, -1, 0x10000)] : []), u32(duration - emptyMs, first, 0x10000)];
-  return fullBox("elst", 0, 0, u32(edits.length), ...edits);
+  return editListBox(...(emptyMs > 0 ? [[emptyMs, -1] as const] : []), [duration - emptyMs, first]);
 }
 
 /** Count and big-endian numbers; `width` of them are one entry. Turns the numbers around in their place. */

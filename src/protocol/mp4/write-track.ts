@@ -12,6 +12,11 @@ export interface TrackHeader {
   language?: string | undefined;
   /** A sample entry, box header included. */
   description: Buffer;
+  /**
+   * Initialisation segments only: ticks added to every composition offset so that none is negative. An edit list subtracts them from the
+   * presentation time. Default 0: no edit list.
+   */
+  delay?: number | undefined;
 }
 
 const IDENTITY = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000];
@@ -20,6 +25,9 @@ const ENABLED_IN_MOVIE = 3;
 /** ISO 14496-12, 8.2.2; `duration` in milliseconds. Version 1: ten hours fit 32 bits, yet who knows. */
 export const movieHeader = (duration: number, nextTrack: number): Parts =>
   fullBox("mvhd", 1, 0, zeros(16), u32(1000), u64(duration), u32(0x10000), u16(0x100, 0), zeros(8), u32(...IDENTITY), zeros(24), u32(nextTrack));
+
+/** ISO 14496-12, 8.6.6. `edits`: pairs of duration in milliseconds and media time in ticks, -1 for an empty edit. */
+export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): Parts => fullBox("elst", 0, 0, u32(edits.length), ...edits.map(([duration, mediaTime]) => u32(duration, mediaTime, 0x10000)));
 
 /** `duration` in milliseconds, `mediaDuration` in ticks of the track. */
 export function trackBox(track: TrackHeader, { duration, mediaDuration, edits, tables }: { duration: number; mediaDuration: number; edits?: Parts; tables: Parts[] }): Parts {

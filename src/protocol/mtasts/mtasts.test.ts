@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { allowsMx, formatPolicy, MAX_POLICY_BYTES, readPolicy, type StsPolicy } from "./policy.ts";
+import { allowsMx, formatPolicy, readPolicy, type StsPolicy } from "./policy.ts";
 import { policyIdOf, recordFor } from "./record.ts";
 
 const read = (text: string): StsPolicy => {
@@ -22,6 +22,11 @@ test("order, bare line feeds, unknown keys, blank ends and a second value of a k
   assert.equal(read("version: STSv1\nmode: none\nmax_age: 9999999999").maxAge, 31_557_600);
 });
 
+test("accepts a policy of 64 kilobytes (RFC 8461 3.3)", () => {
+  const start = "version: STSv1\nmode: none\nmax_age: 1\n";
+  assert.deepEqual(read(start + "\n".repeat(65_536 - start.length)), { mode: "none", maxAge: 1, mx: [] });
+});
+
 test("a policy that says nothing clear is none, and tells why", () => {
   const whys: [string, RegExp][] = [
     ["", /version/],
@@ -34,7 +39,7 @@ test("a policy that says nothing clear is none, and tells why", () => {
     ["version: STSv1\nmode: enforce\nmx: mail*.example\nmax_age: 1", /mx names no host/],
     ["version: STSv1\nmode: enforce\nmx: [192.0.2.1]\nmax_age: 1", /mx names no host/],
     ["<html>not found</html>", /key: value/],
-    ["x".repeat(MAX_POLICY_BYTES + 1), /larger/],
+    ["x".repeat(65_537), /larger/],
     [`version: STSv1\n${"mx: a.example\n".repeat(501)}`, /more than 500/],
   ];
   for (const [text, why] of whys) {

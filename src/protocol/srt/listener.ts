@@ -21,6 +21,8 @@ export interface SrtDoor {
   passphrase: string;
   /** Called when the passphrase was right. Whoever is let in is given what it sends; the end of a refusal is that the caller is told why. */
   enter(): Promise<SrtRejection | ((connection: SrtConnection) => SrtHandlers)>;
+  /** Called when the passphrase is wrong, or there is none where one is needed. */
+  refused?(): void;
 }
 
 export interface SrtListenerOptions {
@@ -126,7 +128,10 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     const found = await door({ streamId: asked.streamId, address: from.address });
     if (typeof found === "string") return refuse(handshake, from, found);
     const keys = await keysOf(asked, found.passphrase);
-    if (typeof keys === "string") return refuse(handshake, from, keys);
+    if (typeof keys === "string") {
+      found.refused?.();
+      return refuse(handshake, from, keys);
+    }
     if (closed || open.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
     const begin = await found.enter();
     if (typeof begin === "string") return refuse(handshake, from, begin);

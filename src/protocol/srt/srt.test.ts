@@ -134,6 +134,29 @@ test("what is lost is sent again, and everything arrives in order", () => {
   }), { numRuns: 60 });
 });
 
+test("a packet that comes twice while others are missing does not put off their end", () => {
+  const got: string[] = [];
+  const receiver = createReceiver({ first: 1, latencyMs: 100, deliver: (payload) => void got.push(String(payload)), lost: () => {}, ask: () => {} });
+  receiver.take(2, Buffer.from("two"), 0);
+  receiver.take(2, Buffer.from("again"), 90);
+  receiver.tick(100, 10);
+  assert.deepEqual(got, ["two"]);
+});
+
+test("what is missing is asked for at once, and again each round trip, 20 ms at least", () => {
+  const asked: number[] = [];
+  let now = 1000;
+  const receiver = createReceiver({ first: 1, latencyMs: 10_000, deliver: () => {}, lost: () => {}, ask: (ranges) => {
+    assert.deepEqual(ranges, [[1, 1]]);
+    asked.push(now);
+  } });
+  receiver.take(2, Buffer.from("two"), now);
+  for (now = 1001; now <= 1100; now++) receiver.tick(now, 5);
+  assert.deepEqual(asked.slice(0, 4), [1000, 1001, 1021, 1041]);
+  for (now = 1101; now <= 1400; now++) receiver.tick(now, 100);
+  assert.deepEqual(asked.slice(-2), [1281, 1381]);
+});
+
 test("what cannot be had is given up after the latency, and counted", () => {
   const way = line({ first: 2 ** 31 - 3, latencyMs: 100, loss: (n) => n === 6, delay: () => 10 });
   const gone = createReceiver({ first: 10, latencyMs: 100, deliver: () => {}, lost: (packets) => assert.equal(packets, 3), ask: () => {} });

@@ -91,6 +91,19 @@ export function recordsConformance(engine: TestEngine): void {
       for (const [request, expected] of steps) assert.deepEqual((await refusal(records.create(zone, request)))[0], expected, JSON.stringify(request));
     });
 
+    test("accepts NS and DS of a delegation in any order", async (t) => {
+      const { records, newZone } = await openZones(t, engine);
+      const zone = await newZone();
+      const ns: RecordRequest = { type: "NS", name: "child", content: "ns.example.net" };
+      await records.create(zone, { type: "DS", name: "child", data: { key_tag: 1, algorithm: 8, digest_type: 9, digest: "ab" } });
+      assert.deepEqual(await refusal(records.create(zone, ns)), ["nothing was refused"]);
+      assert.deepEqual(await refusal(records.create(zone, { ...ns, content: "ns2.example.net" })), ["nothing was refused"]);
+      assert.deepEqual((await refusal(records.create(zone, txt("child", "x"))))[0], "nsExists");
+      // At the zone apex, CNAME and address records exclude each other.
+      await records.create(zone, a("@"));
+      assert.deepEqual((await refusal(records.create(zone, { type: "CNAME", name: "@", content: "x.example.net" })))[0], "addressExists");
+    });
+
     test("are limited in number where a quota says so", async (t) => {
       const { records, newZone } = await openZones(t, engine, { recordQuota: 2 });
       const zone = await newZone();

@@ -1,0 +1,1 @@
+export { readAv1Size } from "./sequence-header.ts";

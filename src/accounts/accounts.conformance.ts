@@ -170,6 +170,27 @@ export function accountsConformance(engine: TestEngine): void {
       assert.ok(await caller(value), "a later end revives it");
     });
 
+    test("end open sessions when they are revoked, changed, disabled or expired, and notify listeners", async (t) => {
+      const { clock, room, admin, reader, mine } = await setUp(t);
+      let changes = 0;
+      const stop = room.onChanged(() => changes++);
+      const make = async (more: Partial<TokenRequest> = {}) => (await room.tokens.create(mine, { ...reader, ...more }, admin)).token.id;
+      const [revoked, rolled, disabled, expiring, stays] = [await make(), await make(), await make(), await make({ expiresAt: clock.now() + 1000 }), await make()];
+      const since = clock.now();
+      const valid = async () => (await Promise.all([revoked, rolled, disabled, expiring, stays].map((id) => room.stillValid(id, since)))).map((caller) => caller !== undefined);
+      assert.deepEqual(await valid(), [true, true, true, true, true]);
+      clock.advance(1000);
+      changes = 0;
+      await room.tokens.delete(mine, revoked);
+      await room.tokens.roll(mine, rolled, admin);
+      await room.tokens.update(mine, disabled, { ...reader, status: "disabled" }, admin);
+      assert.ok(changes >= 3, `${changes} changes`);
+      assert.deepEqual(await valid(), [false, false, false, false, true]);
+      assert.ok(await room.stillValid(rolled, clock.now()), "with its new value");
+      assert.equal(await room.stillValid("f".repeat(32), since), undefined);
+      stop();
+    });
+
     test("hold to their addresses", async (t) => {
       const { room, admin, caller, reader, mine } = await setUp(t);
       const { value } = await room.tokens.create(mine, { ...reader, ip: { in: ["192.0.2.0/24"] } }, admin);

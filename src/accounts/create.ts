@@ -30,6 +30,10 @@ export interface AccountsRoom extends FirstRun {
   memberships: Memberships;
   tokens: Tokens;
   authenticate: Authenticator["authenticate"];
+  isKnown: Authenticator["isKnown"];
+  stillValid: Authenticator["stillValid"];
+  /** Calls the listener when a token, an account or a membership changes, in any process. Returns a function that unsubscribes. */
+  onChanged(listener: () => void): () => void;
   /** From memory, for a few seconds. */
   accountExists(id: string): Promise<boolean>;
   nameOf(account: string): Promise<string | undefined>;
@@ -53,11 +57,17 @@ export function createAccounts({ db, clock, ids, events, log, limits: given = {}
   const existing = createRecent({ read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true), clock, max: MAX_ACCOUNTS_KEPT, freshMs: ACCOUNT_FRESH_MS });
 
   // Which tokens a change of an account or of memberships touches is not worth knowing: such changes are rare.
+  const listeners = new Set<() => void>();
   const forget = {
-    token: (id: string) => (id === "" ? authenticator.forgetAll() : authenticator.forgetToken(id)),
+    token: (id: string) => {
+      if (id === "") authenticator.forgetAll();
+      else authenticator.forgetToken(id);
+      for (const listener of listeners) listener();
+    },
     account: (id: string) => {
       existing.forget((_, key) => id === "" || key === id);
       authenticator.forgetAll();
+      for (const listener of listeners) listener();
     },
   };
   // The others hear of it by the hint; this process does not wait for its own.
@@ -79,6 +89,12 @@ export function createAccounts({ db, clock, ids, events, log, limits: given = {}
     memberships: createMemberships({ db, changed: changed.account }),
     tokens: createTokens({ db, clock, ids, limits, changed: changed.token }),
     authenticate: authenticator.authenticate,
+    isKnown: authenticator.isKnown,
+    stillValid: authenticator.stillValid,
+    onChanged(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     accountExists: async (id) => (await existing.get(id)) === true,
     nameOf: async (id) => (await findAccount(tables, id))?.name,
     ...createFirstRun({ db, clock, ids, changed: () => changed.account("all") }),

@@ -30,8 +30,8 @@ export const accountErrors = defineErrors("accounts", {
   lastMember: { code: 1032, http: 409, permanent: true, message: "This is the last membership of the account: nobody could reach it any more", fix: "Delete the account instead." },
   weakToken: {
     code: "E_WEAK_TOKEN", http: 400,
-    message: "The first API token is to be 20 to 200 visible ASCII characters without spaces.",
-    fix: "`openssl rand -hex 20` makes a good one.",
+    message: "The first API token must be 32 to 200 visible ASCII characters without spaces",
+    fix: "Set api.token to the output of `openssl rand -hex 20`, or leave it empty to have one created.",
   },
   noUser: { code: 1041, http: 404, message: "There is no user yet", fix: "Start `reelpost serve` once: the first run makes one." },
 });

@@ -35,7 +35,7 @@ export function createFirstRun({ db, clock, ids, changed }: { db: Db; clock: Clo
 
   return {
     async bootstrap({ accountName = "My account", email = DEFAULT_EMAIL, token: wanted } = {}) {
-      if (wanted !== undefined && !/^[\x21-\x7e]{20,200}$/.test(wanted)) throw accountErrors.weakToken();
+      if (wanted !== undefined && !/^[\x21-\x7e]{32,200}$/.test(wanted)) throw accountErrors.weakToken();
       if (!EMAIL.test(email)) throw accountErrors.badAccount({ field: "email", reason: `${JSON.stringify(email)} is no address such as ann@example.com` });
       const now = clock.now();
       const user: User = { id: ids.hex(), email, firstName: null, lastName: null, telephone: null, country: null, zipcode: null, hasGlobalKey: false, createdAt: now };

@@ -9,7 +9,8 @@ import { everything } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
 import { ipMatcher } from "./ip-condition.ts";
 import type { LastUsed } from "./last-used.ts";
-import { findTokenByHash } from "./tokens-table.ts";
+import { findToken, findTokenByHash } from "./tokens-table.ts";
+import type { Token } from "./types.ts";
 import { hashSecret } from "./value.ts";
 import type { AccountTables } from "../tables.ts";
 
@@ -19,6 +20,13 @@ export interface Authenticator {
    * disabled, expired or not valid yet. Throws wrongAddress.
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
+  /** True if the cache has this value as a valid token. Reads no database. */
+  isKnown(secret: string): boolean;
+  /**
+   * The caller of a token id, for a session that it opened at `since`. Undefined if the token is revoked, disabled, not valid now, or changed after
+   * `since`. Reads the database.
+   */
+  stillValid(tokenId: string, since: number): Promise<Caller | undefined>;
   /** Something about this token changed. */
   forgetToken(id: string): void;
   /** Something about users or memberships changed, or nobody knows what. */
@@ -49,7 +57,10 @@ export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Cl
 
   async function read(secretHash: string): Promise<Known | undefined> {
     const token = await findTokenByHash(tables, secretHash, clock.now());
-    if (token === undefined) return readGlobalKey(secretHash);
+    return token === undefined ? readGlobalKey(await findUserByGlobalKey(tables, secretHash)) : readToken(token);
+  }
+
+  async function readToken(token: Token): Promise<Known | undefined> {
     if (token.status === "disabled") return undefined;
     const user = await findUser(tables, token.createdBy);
     if (user === undefined) return undefined;
@@ -64,8 +75,7 @@ export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Cl
     };
   }
 
-  async function readGlobalKey(secretHash: string): Promise<Known | undefined> {
-    const user = await findUserByGlobalKey(tables, secretHash);
+  async function readGlobalKey(user: User | undefined): Promise<Known | undefined> {
     if (user === undefined) return undefined;
     const owned = await accountsOfUser(tables, user.id);
     const all = { tokenId: user.id, grants: grantsOf(everything(user.id), { user: user.id }), owned };
@@ -90,6 +100,14 @@ export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Cl
       if (!entry.letsIn(ip)) throw accountErrors.wrongAddress({ ip: ip ?? "unknown" });
       note(entry, now);
       return entry.caller;
+    },
+    isKnown: (secret) => callers.has(hashSecret(secret)),
+    async stillValid(tokenId, since) {
+      const now = clock.now();
+      const token = await findToken(tables, tokenId, now);
+      // The token id of a global key is the id of its user.
+      const entry = token === undefined ? await readGlobalKey(await findUser(tables, tokenId)) : token.modifiedAt > since ? undefined : await readToken(token);
+      return entry !== undefined && now >= entry.notBefore && now < entry.expiresAt ? entry.caller : undefined;
     },
     forgetToken: (id) => callers.forget(({ caller }) => caller.tokenId === id),
     forgetAll: () => callers.forget(() => true),

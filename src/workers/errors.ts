@@ -58,7 +58,7 @@ export const workerErrors = defineErrors("workers", {
   machineFailed: {
     code: 10013, http: 507, smtp: 452, enhanced: "4.3.1",
     message: "The server could not write the files of a worker process ({reason}).",
-    fix: "Free space in the server's temporary folder (TMPDIR); nothing was changed.",
+    fix: "Free up space in the data directory. Nothing was changed.",
   },
   tooManyProcesses: {
     code: 10013,

@@ -5,12 +5,13 @@ export * from "./scripts/script.ts";
 export * from "./bindings/service.ts";
 export { createSendEmailService } from "./bindings/send-email/service.ts";
 export { createStreamService } from "./bindings/stream/service.ts";
+export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { createEgressCheck, DEV_EGRESS, SERVE_EGRESS, type EgressPolicy } from "./runtime/egress/policy.ts";
 export { DEFAULT_LIMITS, type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
 export {
-  createD1Bookmarks, createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, d1Errors, d1Limits, d1Migrations,
+  createD1Bookmarks, createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, d1Errors, d1Home, d1Limits, d1Migrations,
   type D1Database, type D1DatabaseList, type D1Databases, type D1ExportOptions, type D1Limits, type D1Statement, type D1Transfer, type D1Transfers, type D1Service,
 } from "./bindings/d1/index.ts";
 export { createKvService, expiryOf, keyBytes, kvErrors, kvLimits, kvMigrations, type BulkPair, type KvBulk, type KvEntry, type KvNamespace, type KvNamespaces, type KvService, type KvStore } from "./bindings/kv/index.ts";

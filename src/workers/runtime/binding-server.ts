@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { chmodSync } from "node:fs";
+import { chmodSync, chownSync } from "node:fs";
 import type { Socket } from "node:net";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { readJson, sendError } from "../bindings/http.ts";
@@ -12,6 +12,8 @@ export interface BindingServerOptions {
   script: WorkerScript;
   services: BindingServices;
   socket: string;
+  /** Group that may connect in addition to the server's user. */
+  gid?: number | undefined;
   onTail(items: TraceItem[]): void;
   /** Called for every request: the worker is alive and has been given something to do. */
   onActivity(): void;
@@ -26,7 +28,7 @@ const MAX_HEADER_BYTES = 256 * 1024;
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** Serves the bindings of one worker process, and takes its tail. The table of what may be called is fixed when the process starts. */
-export async function startBindingServer({ script, services, socket, onTail, onActivity, log }: BindingServerOptions): Promise<SocketServer> {
+export async function startBindingServer({ script, services, socket, gid, onTail, onActivity, log }: BindingServerOptions): Promise<SocketServer> {
   const table = new Map<string, Handle>(script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]));
   table.set(TAIL_SERVICE, async (request, response) => {
     const items = (await readJson(request, TAIL_LIMIT)) as TraceItem[];
@@ -34,7 +36,7 @@ export async function startBindingServer({ script, services, socket, onTail, onA
     onTail(items);
   });
 
-  return listen(socket, { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false }, (request, response) => {
+  return listen(socket, { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false }, (request, response) => {
     onActivity();
     // A forged header arrives joined to ours by a comma and so names nothing.
     const name = String(request.headers[SERVICE_HEADER]);
@@ -68,8 +70,8 @@ export interface SocketServer {
   close(): void;
 }
 
-/** An HTTP server on a unix socket that the worker process, whoever it runs as, can connect to: its folder is closed to everyone else. */
-export async function listen(path: string, options: { maxHeaderSize?: number; requireHostHeader?: boolean }, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<SocketServer> {
+/** HTTP server on a Unix socket. The server's user and `gid`, the group of the worker process, may connect. */
+export async function listen(path: string, { gid, ...options }: { gid?: number | undefined; maxHeaderSize?: number; requireHostHeader?: boolean }, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<SocketServer> {
   // workerd keeps its connections; the server must not close one at the moment it is used again.
   const http = createServer({ ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true }, handler);
   const open = new Set<Socket>();
@@ -78,7 +80,8 @@ export async function listen(path: string, options: { maxHeaderSize?: number; re
     socket.once("close", () => open.delete(socket));
   });
   await new Promise<void>((resolve, reject) => http.once("error", reject).listen(path, resolve));
-  chmodSync(path, 0o666);
+  if (gid !== undefined) chownSync(path, process.geteuid!(), gid);
+  chmodSync(path, gid === undefined ? 0o600 : 0o660);
   return {
     http,
     close() {

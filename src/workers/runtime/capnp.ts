@@ -14,8 +14,10 @@ export interface Sockets {
   egress: string;
 }
 
-export interface RunFolder {
-  /** File name in the process folder -> content. */
+export interface GeneratedConfig {
+  /** The configuration as text. It contains the values of the worker's bindings, including secrets. */
+  config: string;
+  /** Embedded files: name in the same folder -> content. */
   files: Map<string, string | Uint8Array>;
 }
 
@@ -28,7 +30,7 @@ export const SCHEME_HEADER = "x-reelpost-scheme";
 const ENTRY = "__reelpost_entry.js";
 
 /** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
-export function generateConfig(script: WorkerScript, inside: InsideModules, sockets: Sockets, heapMb: number): RunFolder {
+export function generateConfig(script: WorkerScript, inside: InsideModules, sockets: Sockets, heapMb: number): GeneratedConfig {
   const files = new Map<string, string | Uint8Array>();
   const embed = (content: string | Uint8Array) => {
     const name = `f${files.size}`;
@@ -46,7 +48,7 @@ export function generateConfig(script: WorkerScript, inside: InsideModules, sock
     ...script.bindings.filter(isRemote).map((each) => binding(serviceName(each))),
   ];
   const extension = inside.internal.map(({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`);
-  files.set("config.capnp", `using Workerd = import "/workerd/workerd.capnp";
+  const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   v8Flags = [${text(`--max-heap-size=${heapMb}`)}],
   services = [
@@ -56,8 +58,8 @@ const config :Workerd.Config = (
     (name = "http", address = ${text(`unix:${sockets.http}`)}, http = (forwardedProtoHeader = ${text(SCHEME_HEADER)}), service = "user") ],
   extensions = [(modules = [${extension.join(", ")}])],
 );
-`);
-  return { files };
+`;
+  return { config, files };
 }
 
 type Embed = (content: string | Uint8Array) => string;

@@ -3,17 +3,21 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import workerd from "workerd";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { workerErrors } from "../errors.ts";
-
-/** Under whom worker processes run; no ids means under the server's own user. */
-export interface Identity {
-  uid?: number;
-  gid?: number;
-}
+import type { Identity } from "./identities.ts";
+import { CONFIG_NAME, type RunFolder } from "./run-folders.ts";
 
 export interface Launcher {
-  readonly identity: Identity;
-  launch(folder: string, sockets: number): WorkerdProcess;
+  /** True if processes can run as another user without privileges. */
+  readonly confines: boolean;
+  launch(folder: Pick<RunFolder, "path" | "config">, sockets: number, options?: LaunchOptions): WorkerdProcess;
   close(): void;
+}
+
+export interface LaunchOptions {
+  /** Default: the server's own user. */
+  identity?: Identity | undefined;
+  /** Memory limit, enforced by the kernel with some headroom if prlimit (util-linux) is installed. */
+  memoryMb?: number;
 }
 
 export interface WorkerdProcess {
@@ -32,23 +36,26 @@ export interface Exit {
   stderr: string;
 }
 
-/** The user and group `nobody` of every Linux distribution. */
-const NOBODY = 65534;
 const SETPRIV = "/usr/bin/setpriv";
+const PRLIMIT = "/usr/bin/prlimit";
+/**
+ * RLIMIT_DATA counts private writable mappings, touched or not: V8 maps 512 MiB for code on startup. The rest is headroom for other non-resident
+ * mappings, so that the watchdog, which reports a reason, usually acts first.
+ */
+const MAPPED_MB = 512 + 256;
 const STDERR_LIMIT = 16 * 1024;
-/** What workerd says now and then when it is executed through a descriptor, and what is nobody's mistake. */
+/** Harmless message that workerd sometimes logs when it is executed through a descriptor. */
 const OWN_NOTICE = /^.*Unable to find and open the program executable.*\n?/gm;
 
 /**
- * Starts workerd. On Linux through util-linux' setpriv, for two things Node cannot ask for: the process dies with the server, however
- * that ends (PR_SET_PDEATHSIG), and it can gain no privileges. As root it also becomes `nobody`; the program is then opened by us and
- * executed through its descriptor, because nobody may not be able to walk the path to it (an installation under /root).
- * Each has a process group of its own: Ctrl-C on the terminal is for the server, which lets what is under way come to its end first.
+ * Starts workerd. On Linux it uses util-linux' setpriv for two things that Node does not support: the process is killed when the server
+ * dies (PR_SET_PDEATHSIG), and it has no capabilities and cannot gain any. If the server is allowed to, it also switches the user. The server then opens
+ * the program and executes it through the descriptor, with the folder as working directory, because that user may not be able to traverse the paths.
+ * Each process has its own process group: Ctrl-C in the terminal reaches only the server, which finishes running requests first.
  */
-export function createLauncher({ log, identity = defaultIdentity() }: { log: Log; identity?: Identity }): Launcher {
+export function createLauncher({ log }: { log: Log }): Launcher {
   const confined = process.platform === "linux" && existsSync(SETPRIV);
   if (!confined) log[process.getuid?.() === 0 ? "warn" : "debug"]("setpriv (util-linux) is not there: worker processes run as this user and a killed server may leave them behind");
-  const effective = confined ? identity : {};
   let program: number | undefined;
   try {
     if (confined) program = openSync(workerd.default, "r");
@@ -57,11 +64,12 @@ export function createLauncher({ log, identity = defaultIdentity() }: { log: Log
   }
 
   return {
-    identity: effective,
-    launch(folder, sockets) {
-      const serve = ["serve", "--control-fd=3", "config.capnp"];
-      const options = { cwd: folder, env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore"] as const, detached: true };
-      const child = confined ? spawn(SETPRIV, [...privileges(effective), "/proc/self/fd/4", ...serve], { ...options, stdio: [...options.stdio] }) : spawn(workerd.default, serve, { ...options, stdio: [...options.stdio] });
+    confines: confined,
+    launch({ path, config }, sockets, { identity, memoryMb } = {}) {
+      const serve = ["serve", "--control-fd=3", config === undefined ? CONFIG_NAME : `/proc/self/cwd/${CONFIG_NAME}`];
+      // The last two become descriptors 4 and 5 (CONFIG_FD).
+      const options = { cwd: path, env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore", config ?? "ignore"] as const, detached: true };
+      const child = confined ? spawn(...bounded(memoryMb, [SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]), { ...options, stdio: [...options.stdio] }) : spawn(workerd.default, serve, { ...options, stdio: [...options.stdio] });
       return watch(child, sockets, log);
     },
     close() {
@@ -71,11 +79,16 @@ export function createLauncher({ log, identity = defaultIdentity() }: { log: Log
   };
 }
 
-const defaultIdentity = (): Identity => (process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {});
+/** The ambient set would survive the change of user. Clearing the bounding set needs CAP_SETPCAP, and it grants nothing without the other sets. */
+function privileges(identity: Identity | undefined): string[] {
+  const drop = identity === undefined ? [] : ["--reuid", String(identity.uid), "--regid", String(identity.gid), "--clear-groups"];
+  return ["--pdeathsig", "SIGKILL", "--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", ...drop];
+}
 
-function privileges({ uid, gid }: Identity): string[] {
-  const drop = uid === undefined ? [] : ["--reuid", String(uid), "--regid", String(gid ?? uid), "--clear-groups"];
-  return ["--pdeathsig", "SIGKILL", "--no-new-privs", ...drop];
+/** A fast allocation can exceed the limit between two watchdog samples, so the kernel limits it too. */
+function bounded(memoryMb: number | undefined, command: string[]): [string, string[]] {
+  const [program, ...args] = memoryMb === undefined || !existsSync(PRLIMIT) ? command : [PRLIMIT, `--data=${(memoryMb + MAPPED_MB) * 1024 * 1024}`, ...command];
+  return [program!, args];
 }
 
 function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import type { WorkerRuntime } from "../index.ts";
 import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
@@ -50,8 +53,39 @@ describe("the limits of a worker", () => {
     assert.deepEqual([...outcomes], ["ok"]);
   });
 
-  it("of a script's own configuration go before those of the server", async () => {
-    await runtime.deploy(scriptOf(handler("for (;;);"), { limits: { cpuMs: 100 } }));
-    assert.match((await runtime.email("test", mailOf(), noActions)).exception!.message, /limit of 100 ms/);
+  it("a script can lower the server's limits but not raise them", async () => {
+    for (const [asked, got] of [[100, 100], [9_000_000, 300]] as const) {
+      await runtime.deploy(scriptOf(handler("for (;;);"), { limits: { cpuMs: asked } }));
+      assert.match((await runtime.email("test", mailOf(), noActions)).exception!.message, new RegExp(`limit of ${got} ms`));
+    }
+  });
+
+  it("stop a worker that uses CPU time and keeps sending on a WebSocket", async (t) => {
+    await runtime.deploy(scriptOf(`export default { fetch() {
+      const [client, server] = Object.values(new WebSocketPair());
+      server.accept();
+      const work = () => { for (let i = 0; i < 2e6; i++); server.send("x"); setTimeout(work, 1); };
+      work();
+      return new Response(null, { status: 101, webSocket: client });
+    } }`, { name: "talker" }));
+    const ended: string[] = [];
+    const server = createServer().on("upgrade", (request, socket, head) => runtime.upgrade("talker", request, socket, head));
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    t.after(() => void server.close());
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    socket.on("data", (chunk) => ended.length === 0 && ended.push(chunk.toString("latin1").slice(0, 12)));
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+    await once(socket, "close");
+    assert.deepEqual(ended, ["HTTP/1.1 101"]);
+  });
+
+  it("the kernel stops an allocation that is faster than the watchdog samples", async (t) => {
+    const quick = startRuntime({ limits: { rssMb: 200 } });
+    t.after(() => quick.close());
+    // One burst of allocations, which would finish between two samples.
+    await quick.deploy(scriptOf(handler(`if (message.to === "bad@x") { const all = []; for (let i = 0; i < 100; i++) all.push(new Uint8Array(20_000_000).fill(1)); }`)));
+    const { outcome, exception } = await quick.email("test", mailOf(undefined, { to: "bad@x" }), noActions);
+    assert.deepEqual([outcome, exception!.message], ["exceededMemory", "Worker exceeded memory limit of 200 MiB."]);
+    assert.equal((await quick.email("test", mailOf(), noActions)).outcome, "ok");
   });
 });

@@ -2,6 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { answerHeaders, type Site } from "./answer-headers.ts";
 import { SCHEME_HEADER } from "./capnp.ts";
 import type { Client, ClientOf } from "./client.ts";
 import { DISPATCH_HEADER, META_HEADER } from "./inside/shared.ts";
@@ -10,10 +11,10 @@ import { RAY_HEADER } from "./tail-items.ts";
 import { upload } from "./upload.ts";
 
 export interface Passthrough {
-  /** Resolves when the response has ended; answers 502/503 by itself when the process dies before it has answered. */
+  /** Resolves when the response has ended; replies 502/503 if the process dies before responding. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<Outcome>;
-  /** Resolves with the status of the answer when the connection has ended. */
-  upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer): Promise<number>;
+  /** Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the client did. */
+  upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
   close(): void;
 }
 
@@ -29,14 +30,14 @@ const UNREAD_BYTES = 60 * 1024;
 export interface PassthroughOptions {
   socketPath: string;
   client: ClientOf;
+  /** The site that serves the host of a request. */
+  siteOf(request: IncomingMessage): Site | undefined;
   /** Waits a moment for news of a process that hung up. */
   causeOfDeath(err: unknown): Promise<Outcome>;
-  /** Called when the worker says something on an open WebSocket. */
-  onActivity(): void;
 }
 
 /** Hands HTTP requests to the fetch handler of one worker process. */
-export function createPassthrough({ socketPath, client: clientOf, causeOfDeath, onActivity }: PassthroughOptions): Passthrough {
+export function createPassthrough({ socketPath, client: clientOf, siteOf, causeOfDeath }: PassthroughOptions): Passthrough {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 32, timeout: 4000, scheduling: "lifo" });
   const uploads = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 0 });
   for (const each of [agent, uploads]) each.createConnection = () => heedless(socketPath);
@@ -58,7 +59,7 @@ export function createPassthrough({ socketPath, client: clientOf, causeOfDeath, 
       try {
         const incoming = await answered;
         incoming.once("error", () => (failed = true));
-        response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, withoutHopByHop(incoming.rawHeaders));
+        response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, answerHeaders(incoming.rawHeaders, siteOf(request)));
         await pipeline(incoming, response);
         // workerd answers 500 itself when the handler threw; the tail has the exception.
         return { outcome: "ok" };
@@ -67,21 +68,27 @@ export function createPassthrough({ socketPath, client: clientOf, causeOfDeath, 
         return refuse(response, await causeOfDeath(err));
       }
     },
-    upgrade(id, request, client, head) {
+    upgrade(id, request, client, head, onAnswered) {
       const headers = [...forwardedHeaders(id, request, clientOf(request), FRAMING), "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? "websocket"];
       const outgoing = httpRequest({ socketPath, agent: false, method: request.method, path: request.url, headers, setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
       client.on("error", () => outgoing.destroy()).once("close", () => outgoing.destroy());
       return new Promise((resolve) => {
         outgoing.once("upgrade", (answer, upstream, rest) => {
-          upstream.on("data", onActivity);
-          client.write(headOf(answer, [...withoutHopByHop(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", answer.headers.upgrade ?? "websocket"]), "latin1");
+          // Unsolicited data from the worker does not mean that it has finished a request.
+          let asked = head.length > 0;
+          client.on("data", () => void (asked = true));
+          upstream.on("data", () => {
+            if (asked) onAnswered();
+            asked = false;
+          });
+          client.write(headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "Upgrade", "Upgrade", answer.headers.upgrade ?? "websocket"]), "latin1");
           if (rest.length > 0) client.write(rest);
           if (head.length > 0) upstream.write(head);
           void Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]).then(() => resolve(101));
         });
         // No bytes pass uninterpreted unless the worker agreed: a second request would reach it with headers that only the server may say.
         outgoing.once("response", (answer) => {
-          client.write(headOf(answer, [...withoutHopByHop(answer.rawHeaders), "Connection", "close"]), "latin1");
+          client.write(headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "close"]), "latin1");
           void pipeline(answer, client).catch(() => {}).then(() => resolve(answer.statusCode ?? 502));
         });
         outgoing.once("error", () => {
@@ -150,12 +157,4 @@ function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: 
   // A request body of unknown length goes on chunked: Node frames it when neither header is there, but only if told that there is a body.
   if (request.headers["transfer-encoding"] !== undefined && without === NOTHING) headers.push("Transfer-Encoding", "chunked");
   return headers;
-}
-
-function withoutHopByHop(rawHeaders: string[]): string[] {
-  const kept: string[] = [];
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (!HOP_BY_HOP.has(rawHeaders[i]!.toLowerCase())) kept.push(rawHeaders[i]!, rawHeaders[i + 1]!);
-  }
-  return kept;
 }

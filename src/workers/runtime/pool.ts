@@ -1,12 +1,16 @@
+import type { IncomingMessage } from "node:http";
 import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
+import type { Site } from "./answer-headers.ts";
 import { directClient, type ClientOf } from "./client.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
 import { fetchEvent } from "./fetch-event.ts";
 import { loadInsideModules } from "./inside-modules.ts";
 import { identityOf } from "./invocations.ts";
-import { createLauncher, type Identity } from "./launch.ts";
+import { createIdentities, type Identities } from "./identities.ts";
+import { createLauncher } from "./launch.ts";
+import type { IdRange } from "../../kernel/privileges.ts";
 import { createLiveMessages } from "./live-messages.ts";
 import type { Invocation, Outcome, WorkerRuntime } from "./port.ts";
 import { createRunFolders } from "./run-folders.ts";
@@ -31,8 +35,12 @@ export interface RuntimeOptions {
   concurrency?: number;
   /** Who sent a request, for its URL and CF-Connecting-IP. Default: the peer of its connection. */
   client?: ClientOf;
-  /** Whom worker processes run as; default `nobody` when the server is root. */
-  identity?: Identity;
+  /** User ids of worker processes, one per account, if the server can switch users. Default: all run as `nobody`. */
+  uidRange?: IdRange | undefined;
+  /** Parent of the process folders. Default: the system's temporary folder. */
+  runFolder?: string | undefined;
+  /** The site that serves a worker for the host of a request. Default: a host used only by that worker. */
+  siteOf?(request: IncomingMessage, script: string): Site | undefined;
 }
 
 /** At shutdown, handlers get this long to finish; a sender whose message is cut off sends it again. */
@@ -40,7 +48,7 @@ const CLOSE_GRACE_MS = 8000;
 const ROOM_CHECK_MS = 100;
 
 /** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
-export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, client = directClient, identity }: RuntimeOptions): WorkerRuntime {
+export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, client = directClient, siteOf = () => undefined, uidRange, runFolder }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
   /** Slots of removed names that still finish what they hold. */
   const leaving = new Set<Slot>();
@@ -48,12 +56,14 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
   /** Processes that are being started. */
   let starting = 0;
   const listeners = new Set<(invocation: Invocation) => void>();
-  const launcher = createLauncher({ log, ...(identity && { identity }) });
-  const folders = createRunFolders(launcher.identity);
+  const launcher = createLauncher({ log });
+  const identities: Identities = createIdentities({ range: uidRange, log, ...(!launcher.confines && { able: false }) });
+  const folders = createRunFolders(runFolder);
   const messages = createLiveMessages({ ids, log });
   const machinery: Machinery = {
     launcher,
     folders,
+    identities,
     inside: loadInsideModules(),
     services,
     messages,
@@ -61,6 +71,7 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
     limits: { ...DEFAULT_LIMITS, ...limits },
     concurrency,
     client,
+    siteOf,
     emit(invocation) {
       for (const listener of listeners) listener(invocation);
     },

@@ -1,56 +1,119 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, closeSync, constants, lchownSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../kernel/index.ts";
+import { createMemoryFile } from "../../kernel/memory-file.ts";
 import { workerErrors } from "../errors.ts";
-import type { Identity } from "./launch.ts";
+import type { GeneratedConfig } from "./capnp.ts";
+import type { Identity } from "./identities.ts";
 
-/**
- * Folders for the sockets and configurations of worker processes. They live in the system's temporary folder and not in the data
- * directory, because the path of a unix socket has room for 107 bytes and because an unprivileged process must reach them.
- */
+/** Folders for the sockets and modules of worker processes. Only the server can open them by path; each process has its own as working directory. */
 export interface RunFolders {
-  /** A new folder with these files, readable by the worker process alone (and root). Throws machineFailed, and has left nothing behind then. */
-  create(files: Map<string, string | Uint8Array>): string;
-  remove(folder: string): void;
+  /** Creates a folder for one process that runs as `identity`. On failure, removes it and throws machineFailed. */
+  create(config: GeneratedConfig, identity?: Identity): RunFolder;
   close(): void;
 }
 
-const PREFIX = "reelpost-run-";
+export interface RunFolder {
+  readonly path: string;
+  /**
+   * Descriptor of the configuration, which may contain secrets, in memory only. The process must inherit it as CONFIG_FD. Undefined on systems without
+   * /proc: the configuration is then a file in the folder.
+   */
+  readonly config: number | undefined;
+  /** Path to a socket in the folder that fits into sun_path (107 bytes), however long the data directory path is. Valid until remove(). */
+  socket(name: string): string;
+  /**
+   * Makes a socket that the process has created the server's own: the process cannot replace it then, and the server never connects elsewhere.
+   * Throws when it is not a socket.
+   */
+  takeSocket(name: string): void;
+  remove(): void;
+}
 
-export function createRunFolders(identity: Identity, root = tmpdir()): RunFolders {
+/** File name of the configuration; workerd resolves embedded files relative to it. */
+export const CONFIG_NAME = "config.capnp";
+export const CONFIG_FD = 5;
+const PREFIX = "reelpost-run-";
+/** unix(7), without the terminating NUL byte. */
+const MAX_SOCKET_PATH = 107;
+
+export function createRunFolders(root = tmpdir()): RunFolders {
+  mkdirSync(root, { recursive: true, mode: 0o700 });
   sweepAbandoned(root);
+  // Earlier versions created the folders there.
+  if (root !== tmpdir()) sweepAbandoned(tmpdir());
   const home = mkdtempSync(join(root, `${PREFIX}${process.pid}-`));
-  if (identity.uid !== undefined) chmodSync(home, 0o711);
   let count = 0;
   return {
-    create(files) {
-      const folder = join(home, String(count++));
+    create({ files, config }, identity) {
+      const path = join(home, String(count++));
+      const opened: number[] = [];
       try {
-        mkdirSync(folder, { mode: 0o700 });
-        for (const [name, content] of files) writeFileSync(join(folder, name), content, { mode: 0o644 });
-        if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid ?? identity.uid);
+        mkdirSync(path, { mode: 0o700 });
+        for (const [name, content] of files) writeFileSync(join(path, name), content, { mode: 0o644 });
+        const memory = writeConfig(path, config, identity);
+        if (memory !== undefined) opened.push(memory);
+        const directory = process.platform === "linux" ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
+        if (directory !== undefined) opened.push(directory);
+        if (identity !== undefined) share(path, identity);
+        return {
+          path,
+          config: memory,
+          socket(name) {
+            const direct = join(path, name);
+            return directory === undefined || Buffer.byteLength(direct) <= MAX_SOCKET_PATH ? direct : `/proc/self/fd/${directory}/${name}`;
+          },
+          takeSocket(name) {
+            if (identity === undefined) return;
+            lchownSync(join(path, name), process.geteuid!(), process.getegid!());
+            if (!lstatSync(join(path, name)).isSocket()) throw workerErrors.machineFailed({ reason: `${name} is not a socket` });
+          },
+          remove() {
+            for (const fd of opened.splice(0)) closeSync(fd);
+            rmSync(path, { recursive: true, force: true });
+          },
+        };
       } catch (cause) {
-        rmSync(folder, { recursive: true, force: true });
-        // The code is not to blame: whoever deploys it must not be told so.
+        for (const fd of opened) closeSync(fd);
+        rmSync(path, { recursive: true, force: true });
+        // Not the fault of the deployed code, so it must not be reported as a script error.
         throw workerErrors.machineFailed({ reason: (cause as NodeJS.ErrnoException).code ?? messageOf(cause) }, { cause });
       }
-      return folder;
     },
-    remove: (folder) => rmSync(folder, { recursive: true, force: true }),
     close: () => rmSync(home, { recursive: true, force: true }),
   };
 }
 
-/** A server that was killed cannot clean up; the next one does. */
+/**
+ * The process creates its sockets in a folder that stays the server's. Sticky (inode(7)): it cannot replace what is not its own, such as the sockets
+ * of the server, which would follow a link with its own rights.
+ */
+function share(folder: string, { gid }: Identity): void {
+  chownSync(folder, process.geteuid!(), gid);
+  chmodSync(folder, 0o1770);
+}
+
+/** Links to a descriptor that the process inherits: the configuration is never on disk and disappears with the process. */
+function writeConfig(folder: string, config: string, identity: Identity | undefined): number | undefined {
+  if (process.platform !== "linux") {
+    writeFileSync(join(folder, CONFIG_NAME), config, { mode: 0o600 });
+    return undefined;
+  }
+  symlinkSync(`/proc/self/fd/${CONFIG_FD}`, join(folder, CONFIG_NAME));
+  return createMemoryFile(config, identity);
+}
+
+/** A killed server cannot clean up; the next one does. Folders of other users are not ours, whatever their name. */
 function sweepAbandoned(root: string): void {
   for (const name of readdirSync(root)) {
     if (!name.startsWith(PREFIX)) continue;
     const pid = Number(name.slice(PREFIX.length).split("-")[0]);
     try {
-      if (Number.isInteger(pid) && !isAlive(pid)) rmSync(join(root, name), { recursive: true, force: true });
+      const folder = lstatSync(join(root, name));
+      if (folder.isDirectory() && folder.uid === process.geteuid?.() && Number.isInteger(pid) && !isAlive(pid)) rmSync(join(root, name), { recursive: true, force: true });
     } catch {
-      // Another user's, whose next server will.
+      // Already removed, or contains files of another user: the next server retries.
     }
   }
 }

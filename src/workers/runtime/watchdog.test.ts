@@ -2,51 +2,117 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readUsage, watchProcess, type Usage } from "./watchdog.ts";
 
-/** A process whose readings the test writes. */
+/** A process with samples set by the test. A window is ten limits long. */
 function watching(limits = { cpuMs: 100, rssMb: 100 }) {
   const usage: Usage = { cpuMs: 0, rssMb: 10 };
-  const running = new Set<{ chargedMs: number }>();
+  let at = 0;
   const kills: string[] = [];
-  const watch = watchProcess({ usage: () => ({ ...usage }), running, kill: (outcome) => void kills.push(outcome) }, limits, 1e6);
-  const burn = (ms: number) => {
+  const watch = watchProcess({ usage: () => ({ ...usage }), kill: (outcome) => void kills.push(outcome), now: () => at }, limits, 1e6);
+  /** Uses CPU time on a single core. */
+  const burn = (ms: number, idleMs = 0) => {
     usage.cpuMs += ms;
+    at += ms + idleMs;
     watch.sample();
     return kills;
   };
-  return { watch, usage, running, burn };
+  return { watch, usage, burn };
 }
 
 describe("the watchdog", () => {
-  it("kills what burns its limit without a sign of life", () => {
+  it("kills a process that reaches its limit without any activity", () => {
     const { burn } = watching();
     assert.deepEqual(burn(90), []);
     assert.deepEqual(burn(20), ["exceededCpu"]);
   });
 
-  it("lets pass what shows signs of life, as long as no invocation has used up its own share", () => {
-    const { burn, watch, running } = watching();
-    for (let i = 0; i < 10; i++) {
-      watch.activity();
-      const short = { chargedMs: 0 };
-      running.add(short);
+  it("allows any number of invocations that each stay below the limit", () => {
+    const { burn, watch } = watching();
+    for (let i = 0; i < 100; i++) {
+      const invocation = watch.begin();
       assert.deepEqual(burn(60), []);
-      running.delete(short);
+      invocation.ended();
     }
-    running.add({ chargedMs: 0 });
+    watch.begin();
     watch.activity();
     assert.deepEqual(burn(60), []);
     watch.activity();
     assert.deepEqual(burn(60), ["exceededCpu"]);
   });
 
-  it("divides what is burnt among those who run", () => {
-    const { burn, watch, running } = watching();
-    for (let i = 0; i < 3; i++) running.add({ chargedMs: 0 });
+  it("divides CPU time among the running invocations", () => {
+    const { burn, watch } = watching();
+    for (let i = 0; i < 3; i++) watch.begin();
     for (let i = 0; i < 4; i++) {
       watch.activity();
-      assert.deepEqual(burn(60), []);
+      assert.deepEqual(burn(70), []);
     }
-    assert.deepEqual([...running].map(({ chargedMs }) => chargedMs), [80, 80, 80]);
+    watch.activity();
+    assert.deepEqual(burn(30), ["exceededCpu"]);
+  });
+
+  it("kills a process that calls bindings while holding idle requests after a few limits, not one limit per request", () => {
+    const { burn, watch } = watching();
+    for (let i = 0; i < 100; i++) watch.begin();
+    let used = 0;
+    for (let kills: string[] = []; kills.length === 0; used += 50) {
+      watch.activity();
+      kills = burn(50);
+      assert.ok(used < 1000, "held requests add CPU time");
+    }
+    assert.ok(used <= 450, `killed after ${used} ms`);
+  });
+
+  it("kills a process that keeps using CPU time after its responses, even if it calls bindings", () => {
+    const { burn, watch } = watching();
+    watch.begin().ended();
+    watch.activity();
+    assert.deepEqual(burn(90), []);
+    watch.activity();
+    assert.deepEqual(burn(90), []);
+    watch.activity();
+    assert.deepEqual(burn(90), ["exceededCpu"]);
+  });
+
+  it("resets the limit for each answered WebSocket message, but not for unsolicited work", () => {
+    const { burn, watch } = watching();
+    const socket = watch.begin({ lasting: true });
+    for (let i = 0; i < 200; i++) {
+      watch.activity();
+      assert.deepEqual(burn(60), [], `after ${i} messages`);
+      socket.answered();
+    }
+    burn(60);
+    watch.activity();
+    assert.deepEqual(burn(60), ["exceededCpu"]);
+  });
+
+  it("ignores CPU time that an open WebSocket used before the window", () => {
+    const { burn, watch } = watching();
+    watch.begin({ lasting: true });
+    for (let i = 0; i < 200; i++) {
+      watch.activity();
+      assert.deepEqual(burn(2, 98), [], `after ${i} slots`);
+    }
+    watch.activity();
+    assert.deepEqual(burn(60), []);
+    watch.activity();
+    assert.deepEqual(burn(60), ["exceededCpu"]);
+  });
+
+  it("charges open WebSockets together, by the number of answered messages", () => {
+    const { burn, watch } = watching();
+    const sockets = Array.from({ length: 50 }, () => watch.begin({ lasting: true }));
+    burn(0, 2000);
+    for (const socket of sockets) {
+      watch.activity();
+      assert.deepEqual(burn(50), []);
+      socket.answered();
+    }
+    burn(0, 2000);
+    watch.activity();
+    assert.deepEqual(burn(60), []);
+    watch.activity();
+    assert.deepEqual(burn(60), ["exceededCpu"]);
   });
 
   it("kills what grows past its memory", () => {

@@ -26,50 +26,117 @@ export interface Usage {
 
 export interface Watched {
   usage(): Usage | undefined;
-  /** What is running now, each with the CPU time it has been charged so far. */
-  running: ReadonlySet<{ chargedMs: number }>;
   kill(outcome: Outcome["outcome"], message: string): void;
+  /** Milliseconds with any epoch. Default: performance.now(). */
+  now?(): number;
 }
 
 export interface ProcessWatch {
-  /** The process has done something that others can see: ended an invocation or asked for a binding. */
+  /** An invocation begins. A `lasting` one (a WebSocket) is charged for its last window only. */
+  begin(options?: { lasting?: boolean }): RunningInvocation;
+  /** The process showed activity: it called a binding or sent a fetch. */
   activity(): void;
-  /** Takes a reading and kills when a limit is passed. */
+  /** Takes a sample and kills the process if it exceeds a limit. */
   sample(): void;
   stop(): void;
 }
 
+export interface RunningInvocation {
+  /** A WebSocket message from the client has been answered: the next one gets the full limit. */
+  answered(): void;
+  ended(): void;
+}
+
 const SAMPLE_MS = 250;
+/** Length of the window over which the whole process is charged, in CPU limits; also its number of slots. */
+const WINDOW_LIMITS = 10;
+/** Number of unfinished invocations that count: requests held open must not add CPU time. */
+const MAX_BEGUN = 4;
 
 /**
- * Looks at a process four times a second while it is up. A worker that spins blocks its whole process, so what counts is the CPU time that
- * passed without any sign of life; and since one that shows signs of life may still burn without end, the running invocations are
- * charged what the process burns, in equal shares. Both are measured against the same limit.
+ * Samples a process four times per second and applies the CPU limit of an invocation in three ways. A spinning worker blocks its
+ * whole process, so it may not reach the limit without any activity. With activity, the CPU time is divided among the running
+ * invocations. Since idle requests would dilute these shares, the whole process may use, within a window, only
+ * the combined limits of the invocations that ended in it (and a few that began in it).
  */
-export function watchProcess(watched: Watched, limits: Pick<RuntimeLimits, "cpuMs" | "rssMb">, intervalMs = SAMPLE_MS): ProcessWatch {
-  let last: Usage | undefined;
+export function watchProcess({ usage: read, kill, now = () => performance.now() }: Watched, limits: Pick<RuntimeLimits, "cpuMs" | "rssMb">, intervalMs = SAMPLE_MS): ProcessWatch {
+  const running = new Set<{ chargedMs: number; lasting: boolean }>();
+  const window = createWindow(limits.cpuMs, now);
+  let last: { usage: Usage; at: number } | undefined;
   let silentMs = 0;
 
   function sample() {
-    const usage = watched.usage();
+    const usage = read();
     if (usage === undefined) return;
-    const burnt = usage.cpuMs - (last?.cpuMs ?? 0);
-    last = usage;
-    silentMs += burnt;
+    const at = now();
+    const usedMs = usage.cpuMs - (last?.usage.cpuMs ?? 0);
+    const elapsedMs = at - (last?.at ?? at);
+    last = { usage, at };
+    silentMs += usedMs;
     let highest = silentMs;
-    for (const invocation of watched.running) {
-      invocation.chargedMs += burnt / watched.running.size;
+    for (const invocation of running) {
+      invocation.chargedMs += usedMs / running.size;
+      if (invocation.lasting) invocation.chargedMs = Math.max(0, invocation.chargedMs - elapsedMs / WINDOW_LIMITS);
       highest = Math.max(highest, invocation.chargedMs);
     }
-    if (usage.rssMb > limits.rssMb) watched.kill("exceededMemory", `Worker exceeded memory limit of ${limits.rssMb} MiB.`);
-    else if (highest > limits.cpuMs) watched.kill("exceededCpu", `Worker exceeded CPU time limit of ${limits.cpuMs} ms.`);
+    const { usedMs: total, ended, begun } = window.add({ usedMs });
+    if (usage.rssMb > limits.rssMb) kill("exceededMemory", `Worker exceeded memory limit of ${limits.rssMb} MiB.`);
+    else if (highest > limits.cpuMs || total > limits.cpuMs * Math.max(1, ended + Math.min(begun, MAX_BEGUN))) kill("exceededCpu", `Worker exceeded CPU time limit of ${limits.cpuMs} ms.`);
   }
 
   const timer = setInterval(sample, intervalMs).unref();
   return {
+    begin({ lasting = false } = {}) {
+      const invocation = { chargedMs: 0, lasting };
+      running.add(invocation);
+      window.add({ begun: 1 });
+      const settle = () => {
+        invocation.chargedMs = 0;
+        window.add({ ended: 1 });
+        silentMs = 0;
+      };
+      return {
+        answered: settle,
+        ended: () => void (running.delete(invocation) && settle()),
+      };
+    },
     activity: () => void (silentMs = 0),
     sample,
     stop: () => clearInterval(timer),
+  };
+}
+
+interface Tally {
+  usedMs: number;
+  begun: number;
+  ended: number;
+}
+
+/** Sums over the last WINDOW_LIMITS slots of `slotMs` each, the current one included. */
+function createWindow(slotMs: number, now: () => number): { add(more: Partial<Tally>): Tally } {
+  const slots: Tally[] = Array.from({ length: WINDOW_LIMITS }, () => ({ usedMs: 0, begun: 0, ended: 0 }));
+  const sum: Tally = { usedMs: 0, begun: 0, ended: 0 };
+  let current = Math.floor(now() / slotMs);
+
+  function count(slot: Tally, { usedMs = 0, begun = 0, ended = 0 }: Partial<Tally>, sign = 1) {
+    slot.usedMs += sign * usedMs;
+    slot.begun += sign * begun;
+    slot.ended += sign * ended;
+  }
+
+  return {
+    add(more) {
+      const slot = Math.floor(now() / slotMs);
+      for (let left = Math.min(slot - current, WINDOW_LIMITS); left > 0; left--) {
+        const oldest = slots.shift()!;
+        count(sum, oldest, -1);
+        slots.push({ usedMs: 0, begun: 0, ended: 0 });
+      }
+      current = slot;
+      count(slots.at(-1)!, more);
+      count(sum, more);
+      return sum;
+    },
   };
 }
 

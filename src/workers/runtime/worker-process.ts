@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { WorkerScript } from "../scripts/script.ts";
+import type { Site } from "./answer-headers.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
 import { createDispatchClient, type Answer } from "./dispatch.ts";
@@ -13,6 +13,7 @@ import type { ClientOf } from "./client.ts";
 import { fetchEvent } from "./fetch-event.ts";
 import type { InsideModules } from "./inside-modules.ts";
 import { createInvocations } from "./invocations.ts";
+import type { Identities } from "./identities.ts";
 import type { Launcher, WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createPassthrough } from "./passthrough.ts";
@@ -25,6 +26,7 @@ import { readUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 export interface Machinery {
   launcher: Launcher;
   folders: RunFolders;
+  identities: Identities;
   inside: InsideModules;
   services: BindingServices;
   messages: LiveMessages;
@@ -33,6 +35,8 @@ export interface Machinery {
   /** Messages one process handles at once; more wait. */
   concurrency: number;
   client: ClientOf;
+  /** The site that serves a worker for the host of a request; undefined if the worker has the server to itself. */
+  siteOf(request: IncomingMessage, script: string): Site | undefined;
   emit(invocation: Invocation): void;
   log: Log;
 }
@@ -70,32 +74,33 @@ const STARTUP_MS = 15_000;
 
 /** Starts a process and resolves when it listens. Rejects with workerd's own words when it refuses the script. */
 export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
-  const { launcher, folders, inside, services, messages, egress, emit, log } = machinery;
-  const limits = { ...machinery.limits, cpuMs: script.limits?.cpuMs ?? machinery.limits.cpuMs };
+  const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
+  // A script can lower the operator's limits but not raise them.
+  const limits = { ...machinery.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, machinery.limits.cpuMs) };
   const mapStack = createStackMapper(script);
   const invocations = createInvocations({ script, mapStack, emit });
-  const running = new Set<{ chargedMs: number }>();
   let lastUsed = performance.now();
   let retired = false;
   let scheduledRuns = 0;
   let death: Outcome | undefined;
 
   const names: Sockets = { mail: "mail.sock", http: "http.sock", bindings: "bindings.sock", egress: "egress.sock" };
-  const { files } = generateConfig(script, inside, names, limits.heapMb);
-  const folder = folders.create(files);
+  const { identity, release: releaseIdentity } = identities.take(script.account);
+  const folder = createFolder();
   const servers: SocketServer[] = [];
   let workerd: WorkerdProcess | undefined;
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
   try {
-    workerd = launcher.launch(folder, 2);
+    workerd = launcher.launch(folder, 2, { identity, memoryMb: limits.rssMb });
     const { pid } = workerd;
     // From the first moment: the top level of a module may loop as well as a handler.
-    watch = watchProcess({ usage: () => readUsage(pid), running, kill }, limits);
-    servers.push(await startBindingServer({ script, services, socket: join(folder, names.bindings), onTail: invocations.tail, onActivity, log }));
-    servers.push(await startEgressProxy({ socket: join(folder, names.egress), check: egress, actions: messages.handle, onActivity }));
+    watch = watchProcess({ usage: () => readUsage(pid), kill }, limits);
+    servers.push(await startBindingServer({ script, services, socket: folder.socket(names.bindings), gid: identity?.gid, onTail: invocations.tail, onActivity, log }));
+    servers.push(await startEgressProxy({ socket: folder.socket(names.egress), gid: identity?.gid, check: egress, actions: messages.handle, onActivity }));
     const timer = setTimeout(() => kill("exceededWallTime", `Worker exceeded startup time limit of ${STARTUP_MS} ms.`), STARTUP_MS);
     await workerd.ready.finally(() => clearTimeout(timer));
+    for (const name of [names.mail, names.http]) folder.takeSocket(name);
   } catch (err) {
     workerd?.kill("SIGKILL");
     watch?.stop();
@@ -103,8 +108,8 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     throw death?.exception === undefined ? err : new Error(death.exception.message, { cause: err });
   }
 
-  const dispatch = createDispatchClient({ socketPath: join(folder, names.mail), concurrency: machinery.concurrency });
-  const passthrough = createPassthrough({ socketPath: join(folder, names.http), client: machinery.client, causeOfDeath, onActivity });
+  const dispatch = createDispatchClient({ socketPath: folder.socket(names.mail), concurrency: machinery.concurrency });
+  const passthrough = createPassthrough({ socketPath: folder.socket(names.http), client: machinery.client, siteOf: (request) => machinery.siteOf(request, script.name), causeOfDeath });
   const exited = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
     watch!.stop();
@@ -122,7 +127,17 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
 
   function release() {
     for (const server of servers) server.close();
-    folders.remove(folder);
+    folder.remove();
+    releaseIdentity();
+  }
+
+  function createFolder() {
+    try {
+      return folders.create(generateConfig(script, inside, names, limits.heapMb), identity);
+    } catch (err) {
+      releaseIdentity();
+      throw err;
+    }
   }
 
   /** A hang-up and the news of the process's end travel separately: waits a moment for the second. */
@@ -133,15 +148,13 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
 
   /** Counts an invocation in and out. */
   async function counted<Result>(run: () => Promise<Result>): Promise<Result> {
-    const charge = { chargedMs: 0 };
-    running.add(charge);
+    const running = watch!.begin();
     lastUsed = performance.now();
     try {
       return await run();
     } finally {
-      running.delete(charge);
       lastUsed = performance.now();
-      watch!.activity();
+      running.ended();
     }
   }
 
@@ -155,6 +168,11 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
         // Where no reading can be taken, nobody sees whether it waits or spins; one that spins would never answer anybody again.
         if (readUsage(pid) === undefined) kill("exceededWallTime", message);
         return { outcome: "exceededWallTime", exception: { name: "Error", message } };
+      }
+      // The kernel limit takes effect before the next sample: a failed allocation means the memory limit is exceeded.
+      if (/\ballocation failed|out of memory/i.test(answer.exception?.message ?? "")) {
+        watch!.sample();
+        if (death !== undefined) return death;
       }
       return answer.exception === undefined ? answer : { ...answer, exception: mapException(answer.exception, mapStack) };
     } catch (err) {
@@ -209,8 +227,10 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     handlers: () => dispatch.handlers(STARTUP_MS),
     upgrade(request, socket, head) {
       const invocation = invocations.begin(fetchEvent(request, machinery.client), { lingering: true });
-      void passthrough.upgrade(invocation.id, request, socket, head).then((status) => {
+      const running = watch!.begin({ lasting: true });
+      void passthrough.upgrade(invocation.id, request, socket, head, running.answered).then((status) => {
         lastUsed = performance.now();
+        running.ended();
         invocation.settle({ outcome: "ok" }, { status });
       });
     },

@@ -2,8 +2,8 @@ import type { WorkerRuntime } from "../runtime/port.ts";
 
 /** Live logs of deployed workers, delivered to whoever holds a tail's id, whichever process the worker runs in and whichever holds the reader. */
 export interface Tails {
-  /** `filters` as the client sent them; `clientIp` is what they call "self". Throws badFilter, tooManyTails. */
-  create(account: string, script: string, options: { filters?: unknown; clientIp?: string | undefined }): Promise<Tail>;
+  /** `filters` as the client sent them; `clientIp` is what they call "self". The tail ends when its token may no longer read it. Throws badFilter, tooManyTails. */
+  create(account: string, script: string, options: { filters?: unknown; clientIp?: string | undefined; token?: string }): Promise<Tail>;
   /** Newest first. */
   list(account: string, script: string): Promise<Tail[]>;
   /** Ends a tail; its reader is closed. False when there is none. */
@@ -14,6 +14,8 @@ export interface Tails {
   watch(runtime: Pick<WorkerRuntime, "onInvocation">): () => void;
   /** Joins a reader with its tail; a later one takes its place. Undefined when there is no such tail (any more). Throws tooManyReaders. */
   read(id: string, connection: ReaderConnection): Promise<TailReader | undefined>;
+  /** Call after a token changed: ends the tails that their token may no longer read. */
+  recheck(): Promise<void>;
   /** What happens every heartbeat by itself: readers keep their tails alive, what has expired goes. */
   beat(): Promise<void>;
   close(): Promise<void>;

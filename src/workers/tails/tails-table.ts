@@ -7,6 +7,8 @@ interface TailTables {
     id: string;
     account_id: string;
     script: string;
+    /** The token that started the tail; null: unknown. */
+    token_id: string | null;
     /** JSON. */
     filters: string;
     /** Epoch milliseconds, as all times here. */
@@ -53,10 +55,19 @@ export const tailMigrations: Migration[] = [
       await db.schema.createIndex("tail_records_age").on("tail_records").column("at").execute();
     },
   },
+  {
+    name: "workers-tails-002",
+    async up(db, types) {
+      // Existing tails have no token; clients start new ones.
+      await sql`delete from tails`.execute(db);
+      await db.schema.alterTable("tails").addColumn("token_id", sql.raw(types.keyText)).execute();
+    },
+  },
 ];
 
 export interface TailRow {
   id: string;
+  token: string | null;
   account: string;
   script: string;
   filters: string;
@@ -81,8 +92,8 @@ export function createTailsTable(db: Db) {
         const gone = others.filter(({ expires_at, seen_at }) => expires_at <= now || seen_at < staleBefore);
         if (others.length - gone.length >= limit) return false;
         if (others.length >= limit) await tx.deleteFrom("tails").where("id", "in", gone.map(({ id }) => id)).execute();
-        const { account, createdAt, expiresAt, seenAt, ...rest } = row;
-        await tx.insertInto("tails").values({ ...rest, account_id: account, created_at: createdAt, expires_at: expiresAt, seen_at: seenAt }).execute();
+        const { account, token, createdAt, expiresAt, seenAt, ...rest } = row;
+        await tx.insertInto("tails").values({ ...rest, account_id: account, token_id: token, created_at: createdAt, expires_at: expiresAt, seen_at: seenAt }).execute();
         return true;
       }),
     /** Newest first. */
@@ -132,6 +143,6 @@ export type TailsTable = ReturnType<typeof createTailsTable>;
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-const fromRow = ({ id, account_id, script, filters, created_at, expires_at, seen_at }: TailTables["tails"]): TailRow => ({
-  id, script, filters, account: account_id, createdAt: created_at, expiresAt: expires_at, seenAt: seen_at,
+const fromRow = ({ id, account_id, token_id, script, filters, created_at, expires_at, seen_at }: TailTables["tails"]): TailRow => ({
+  id, script, filters, account: account_id, token: token_id, createdAt: created_at, expiresAt: expires_at, seenAt: seen_at,
 });

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createLocalEvents, openPostgresEvents, type Db, type Events } from "../../store/index.ts";
 import type { TailLimits } from "./limits.ts";
-import { createTails } from "./tails.ts";
+import { createTails, type TailsOptions } from "./tails.ts";
 import { tailMigrations } from "./tails-table.ts";
 import { ACCOUNT, fakeReader, fakeRuntime, logOf } from "./tails.testing.ts";
 
@@ -13,7 +13,7 @@ const SCRIPT = "mailer";
 /** What tails promise on every database, within one process and over several. */
 export function tailsConformance(engine: TestEngine): void {
   /** As many processes as asked for, on one database. Time stands still until it is moved. */
-  async function open(t: TestContext, { processes = 1, limits = {} }: { processes?: number; limits?: Partial<TailLimits> } = {}) {
+  async function open(t: TestContext, { processes = 1, limits = {}, mayRead }: { processes?: number; limits?: Partial<TailLimits>; mayRead?: TailsOptions["mayRead"] } = {}) {
     const { db, another, where } = await engine.open(t, tailMigrations);
     const clock = createManualClock(1_800_000_000_000);
     const local = createLocalEvents({ log: silentLog });
@@ -26,7 +26,7 @@ export function tailsConformance(engine: TestEngine): void {
       ends.push({ db: i === 0 || "path" in where ? db : await another(), events });
     }
     const nodes = ends.map((end) => {
-      const tails = createTails({ ...end, clock, ids: randomIds, log: silentLog, limits });
+      const tails = createTails({ ...end, clock, ids: randomIds, log: silentLog, limits, ...(mayRead && { mayRead }) });
       const runtime = fakeRuntime();
       tails.watch(runtime);
       return { tails, runtime };
@@ -102,6 +102,29 @@ export function tailsConformance(engine: TestEngine): void {
     assert.deepEqual(reader.traces, []);
     assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), false);
     assert.equal(await api.tails.read(id, fakeReader().connection), undefined);
+  });
+
+  const revoked = new Set<string>();
+  const asked: unknown[] = [];
+  tailsTest("a tail ends with its token in every process and cannot be opened again", { processes: 2, mayRead: async (tail) => (asked.push(tail), !revoked.has(tail.token)) }, async ({ nodes, clock }) => {
+    const [api, holder] = nodes as [typeof nodes[0], typeof nodes[0]];
+    const { id } = await api.tails.create(ACCOUNT, SCRIPT, { token: "one" });
+    const other = await api.tails.create(ACCOUNT, SCRIPT, { token: "two" });
+    const [reader, unread, stays] = [fakeReader(), fakeReader(), fakeReader()];
+    await holder.tails.read(id, reader.connection);
+    await holder.tails.read(other.id, stays.connection);
+    assert.deepEqual(asked[0], { token: "one", account: ACCOUNT, createdAt: clock.now() });
+    await holder.tails.recheck();
+    revoked.add("one");
+    assert.equal(await holder.tails.read(id, unread.connection), undefined);
+    await api.tails.recheck();
+    await reader.closed();
+    assert.deepEqual((await api.tails.list(ACCOUNT, SCRIPT)).map((tail) => tail.id), [other.id]);
+    // The other token expires, which triggers no event.
+    revoked.add("two");
+    await holder.tails.beat();
+    await stays.closed();
+    assert.deepEqual(await api.tails.list(ACCOUNT, SCRIPT), []);
   });
 
   tailsTest("a deleted worker takes its tails along", {}, async ({ nodes: [node] }) => {

@@ -17,6 +17,8 @@ export interface TailsOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** Checks that the token that started a tail may still read it. Default: always true. */
+  mayRead?(tail: { token: string; account: string; createdAt: number }): Promise<boolean>;
   /** 0 to 1, for sampling. */
   random?: () => number;
   limits?: Partial<TailLimits>;
@@ -41,7 +43,7 @@ interface Reader {
   take(): Promise<void>;
 }
 
-export function createTails({ db, events, clock, ids, log, random = Math.random, limits: given = {} }: TailsOptions): Tails {
+export function createTails({ db, events, clock, ids, log, mayRead = async () => true, random = Math.random, limits: given = {} }: TailsOptions): Tails {
   const limits = { ...TAIL_LIMITS, ...given };
   const table = createTailsTable(db);
   /** Of this process, by tail. */
@@ -109,8 +111,18 @@ export function createTails({ db, events, clock, ids, log, random = Math.random,
 
   const takeSoon = ({ take }: Reader) => void take().catch((err: unknown) => log.warn({ err }, `records of a tail could not be fetched: ${messageOf(err)}`));
 
+  const isAllowed = async ({ token, account, createdAt }: TailRow) => token === null || mayRead({ token, account, createdAt });
+
+  /** The tail socket needs only the tail id, so the id must not outlive the permissions of the token that started it. */
+  const endUnauthorized = createReload(async () => {
+    let ended = 0;
+    for (const row of closed ? [] : await table.all(clock.now())) if (!(await isAllowed(row))) ended += await table.remove(row.account, row.script, row.id);
+    if (ended > 0) await changed();
+  });
+
   async function beat(): Promise<void> {
     const now = clock.now();
+    await endUnauthorized();
     const alive = await table.seen([...readers.keys()], { now, expiresAt: now + limits.ttlMs });
     const expired = await table.removeExpired(now);
     await table.removeRecords(now - limits.bufferMs);
@@ -130,9 +142,9 @@ export function createTails({ db, events, clock, ids, log, random = Math.random,
   reloadSoon();
 
   return {
-    async create(account, script, { filters, clientIp }) {
+    async create(account, script, { filters, clientIp, token = null }) {
       const now = clock.now();
-      const row: TailRow = { id: ids.hex(), account, script, filters: JSON.stringify(parseFilters(filters, clientIp)), createdAt: now, expiresAt: now + limits.ttlMs, seenAt: now };
+      const row: TailRow = { id: ids.hex(), account, script, token, filters: JSON.stringify(parseFilters(filters, clientIp)), createdAt: now, expiresAt: now + limits.ttlMs, seenAt: now };
       if (!(await table.add(row, { limit: limits.perScript, now, staleBefore: now - limits.staleMs }))) throw tailErrors.tooManyTails({ script, limit: limits.perScript });
       await changed();
       return tailOf(row);
@@ -151,7 +163,7 @@ export function createTails({ db, events, clock, ids, log, random = Math.random,
       if (readers.size >= limits.readers) throw tailErrors.tooManyReaders({ limit: limits.readers });
       const now = clock.now();
       const [row] = await table.seen([id], { now, expiresAt: now + limits.ttlMs });
-      if (row === undefined || closed) return undefined;
+      if (row === undefined || closed || !(await isAllowed(row))) return undefined;
       end(id);
       const reader = createReader(row, connection);
       readers.set(id, reader);
@@ -164,6 +176,7 @@ export function createTails({ db, events, clock, ids, log, random = Math.random,
         },
       };
     },
+    recheck: endUnauthorized,
     beat,
     async close() {
       closed = true;

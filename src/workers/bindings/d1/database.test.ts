@@ -61,6 +61,8 @@ describe("errors, as the real runtime words them", () => {
     ["VACUUM INTO '/tmp/y.db'", "cannot VACUUM from within a transaction: SQLITE_ERROR"],
     ["select sqlite_version()", "not authorized to use function: sqlite_version at offset 7: SQLITE_ERROR"],
     ["create temp table tt(a)", "not authorized: SQLITE_AUTH"],
+    ["create temp trigger tg after insert on t begin select 1; end", "not authorized: SQLITE_AUTH"],
+    ["create temp view tv as select 1", "not authorized: SQLITE_AUTH"],
     ["create virtual table ft4 using fts4(a)", "not authorized: SQLITE_AUTH"],
     ["create table _cf_a(a)", "not authorized: SQLITE_AUTH"],
     ["select * from pragma_database_list", "not authorized: SQLITE_AUTH"],

@@ -5,7 +5,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
-import type { UserError } from "../../../kernel/index.ts";
+import { createManualClock, type UserError } from "../../../kernel/index.ts";
 import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
 import { databaseFileName } from "./file-name.ts";
 
@@ -22,6 +22,30 @@ function open(t: TestContext, options: Partial<D1DatabasesOptions> = {}): { data
 const ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
 const run = async (databases: D1Databases, id: string, ...sql: string[]) => (await databases.query(id, sql.map((text) => ({ sql: text })))).at(-1)!.results.rows;
 const text = (message: string) => (error: UserError) => (assert.equal(error.message, message), true);
+
+const DAY = 86_400_000;
+
+/** Advances mocked timers in steps of `ms` until `end` is settled. */
+async function passing(t: TestContext, ms: number, end: Promise<unknown>): Promise<void> {
+  const state = { settled: false };
+  const settle = () => void (state.settled = true);
+  end.then(settle, settle);
+  while (!state.settled) {
+    t.mock.timers.tick(ms);
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+}
+
+/** Resolves when a child process uses CPU time, so its query has started. */
+async function untilBusy(): Promise<void> {
+  if (process.platform !== "linux") return;
+  const ticks = () => readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ").filter(Boolean).reduce((sum, pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+    return sum + Number(fields[11]);
+  }, 0);
+  const before = ticks();
+  while (ticks() < before + 5) await new Promise((resolve) => void setImmediate(resolve));
+}
 
 describe("D1 databases", () => {
   test("each id has its own file, which outlives the process that had it open", async (t) => {
@@ -56,33 +80,43 @@ describe("D1 databases", () => {
   });
 
   test("a query without end is killed: nothing acknowledged is lost, nothing of its batch stays", async (t) => {
-    const { databases } = open(t, { limits: { requestMs: 1_500 } });
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "x", "create table t(a)", "insert into t values (1)");
-    await assert.rejects(run(databases, "x", "insert into t values (2)", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
+    const endless = assert.rejects(run(databases, "x", "insert into t values (2)", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
+    await untilBusy();
+    await passing(t, DAY, endless);
     assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
     assert.deepEqual(await run(databases, "x", "pragma quick_check"), [["ok"]]);
   });
 
   test("a slow query delays its own database only", async (t) => {
-    const { databases } = open(t, { limits: { requestMs: 1_200 } });
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "slow", "create table t(a)");
     const slow = run(databases, "slow", ENDLESS).then(() => "finished", () => "killed");
     const behind = run(databases, "slow", "select 1").then(() => "after the slow one");
-    // Its first process is the one that is stuck: these were open there before, or would be.
+    // These databases were open in the stuck process, or would be opened there first.
     const others = Promise.all(["a", "b", "c"].map((id) => run(databases, id, "create table if not exists t(a)", "select 1")));
-    assert.equal(await Promise.race([slow, others.then(() => "others first")]), "others first");
+    // They wait briefly for the stuck process, then switch to another one, long before the slow query ends.
+    await passing(t, 200, others);
     assert.deepEqual(await run(databases, "a", "select count(*) from t"), [[0]]);
+    await passing(t, DAY, slow);
     assert.equal(await slow, "killed");
     assert.equal(await behind, "after the slow one");
   });
 
   test("too many waiting requests, and those that waited too long, are turned away in D1's words", async (t) => {
-    const { databases } = open(t, { limits: { requestMs: 500, waitMs: 200, waiting: 2 } });
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const clock = createManualClock(0);
+    const { databases } = open(t, { clock, limits: { requestMs: DAY, waitMs: 200, waiting: 2 } });
     await run(databases, "x", "create table t(a)");
     const slow = assert.rejects(run(databases, "x", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
     const waiting = ["select 1", "select 2"].map((sql) => assert.rejects(run(databases, "x", sql), text("D1 DB is overloaded. Requests queued for too long.")));
     await assert.rejects(run(databases, "x", "select 3"), text("D1 DB is overloaded. Too many requests queued."));
-    await Promise.all([slow, ...waiting]);
+    clock.advance(201);
+    await passing(t, DAY, slow);
+    await Promise.all(waiting);
     assert.deepEqual(await run(databases, "x", "select 4"), [[4]]);
   });
 

@@ -1,8 +1,8 @@
-import { mkdirSync } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { silentLog, systemClock, type Clock, type Log } from "../../../kernel/index.ts";
+import { makeDurableFolder } from "../../../store/index.ts";
 import type { RunOptions, StatementInput } from "./database.ts";
 import { d1Errors } from "./errors.ts";
 import { databaseFileName } from "./file-name.ts";
@@ -74,7 +74,7 @@ export interface D1DatabasesOptions {
 export function createD1Databases(options: D1DatabasesOptions): D1Databases {
   const { directory, processes = 4, idleMs = 60_000, clock = systemClock, log = silentLog } = options;
   const limits = { ...d1Limits, ...options.limits };
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDurableFolder(directory);
   const hosts = createHosts({ directory, limits, clock, log, processes, idleMs });
   const fileOf = (id: string) => join(directory, databaseFileName(id));
   const filesOf = (id: string) => ["", "-wal", "-shm"].map((suffix) => fileOf(id) + suffix);

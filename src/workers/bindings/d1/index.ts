@@ -6,4 +6,5 @@ export { createD1Service, type D1Service, type D1ServiceOptions } from "./servic
 export { createD1DatabaseList, type D1Database, type D1DatabaseList, type D1DatabaseListOptions, type NewD1Database } from "./list.ts";
 export { d1Migrations } from "./migrations.ts";
 export type { ExportOptions as D1ExportOptions } from "./transfers/export-sql.ts";
+export { d1Home } from "./home.ts";
 export { createD1Transfers, type D1Transfers, type D1TransfersOptions, type Transfer as D1Transfer } from "./transfers/transfers.ts";

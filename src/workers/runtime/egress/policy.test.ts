@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { createOwnAddresses } from "../../../kernel/own-addresses.ts";
 import { createEgressCheck, DEV_EGRESS, SERVE_EGRESS } from "./policy.ts";
 
 describe("the egress policy", () => {
@@ -21,6 +22,24 @@ describe("the egress policy", () => {
 
   it("opens loopback and private addresses to a developer", () => {
     for (const address of ["127.0.0.1", "::1", "192.168.1.1"]) assert.equal(dev(address, 8080), undefined, address);
+  });
+
+  it("refuses the server's addresses, local or public, and reports the reason", () => {
+    const check = createEgressCheck({ ...SERVE_EGRESS, own: createOwnAddresses({ addresses: ["93.184.216.34"] }) });
+    for (const address of ["93.184.216.34", "::ffff:93.184.216.34"]) assert.equal(check(address, 443), "addresses of this server are closed to workers", address);
+    assert.equal(check("93.184.216.35", 443), undefined);
+    assert.equal(createEgressCheck({ ...DEV_EGRESS, own: createOwnAddresses({ addresses: ["93.184.216.34"] }) })("93.184.216.34", 443), undefined);
+  });
+
+  it("refuses the server's own ports on its addresses despite exceptions", () => {
+    const own = createOwnAddresses({ addresses: ["93.184.216.34"], ports: [2525, 0] });
+    const check = createEgressCheck({ ...SERVE_EGRESS, allowLoopback: true, allow: ["93.184.216.34", "127.0.0.1"], own });
+    own.listening(1935);
+    for (const address of ["93.184.216.34", "127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"]) {
+      for (const port of [2525, 1935]) assert.equal(check(address, port), `port ${port} of this server is closed to workers`, address);
+      assert.equal(check(address, 8787), undefined, address);
+    }
+    assert.equal(check("93.184.216.35", 2525), undefined);
   });
 
   it("makes the exceptions it is told, and refuses to be told nonsense", () => {

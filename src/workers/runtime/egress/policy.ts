@@ -1,15 +1,18 @@
 import { isIP } from "node:net";
 import { isLoopbackAddress, isNotPublicAddress, networkSet } from "../../../kernel/networks.ts";
+import type { OwnAddresses } from "../../../kernel/own-addresses.ts";
 
 /** Where workers may connect to. */
 export interface EgressPolicy {
-  /** Loopback addresses: 127.0.0.0/8, ::1. */
+  /** Addresses of this machine: 127.0.0.0/8, ::1 and its interfaces. */
   allowLoopback: boolean;
   /** Private, shared, link-local and other addresses that are no place on the internet. */
   allowPrivate: boolean;
   denyPorts: number[];
   /** Exceptions, which go before everything else: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
   allow: string[];
+  /** Addresses of this machine and its own ports, which stay closed despite exceptions. Absent: only loopback addresses are known. */
+  own?: Pick<OwnAddresses, "has" | "listensOn">;
 }
 
 /** Many workers of many people: nothing inside our own network, and nobody's mail server. */
@@ -25,10 +28,13 @@ export function createEgressCheck(policy: EgressPolicy): EgressCheck {
   return (address, port) => {
     // A set holds no such thing, and what is in none of them is open.
     if (isIP(address) === 0) return "what is no address is closed to workers";
+    const isOwn = () => policy.own?.has(address) === true;
+    if (policy.own?.listensOn(port) === true && (isLoopbackAddress(address) || isOwn())) return `port ${port} of this server is closed to workers`;
     if (isAllowed(address)) return undefined;
     if (policy.denyPorts.includes(port)) return `port ${port} is closed to workers`;
     if (isLoopbackAddress(address)) return policy.allowLoopback ? undefined : "loopback addresses are closed to workers";
     if (isNotPublicAddress(address) && !policy.allowPrivate) return "private and special addresses are closed to workers";
+    if (!policy.allowLoopback && isOwn()) return "addresses of this server are closed to workers";
     return undefined;
   };
 }

@@ -10,6 +10,8 @@ import type { EgressCheck } from "./policy.ts";
 
 export interface EgressProxyOptions {
   socket: string;
+  /** Group that may connect in addition to the server's user. */
+  gid?: number | undefined;
   check: EgressCheck;
   lookup?: Lookup;
   /** Requests to the actions host: a live message's forward() and reply(). */
@@ -27,7 +29,7 @@ const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "pro
  * The only way out of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()` as CONNECT.
  * TLS is ours to make, so a worker's https request arrives here in clear over its own unix socket.
  */
-export async function startEgressProxy({ socket, check, lookup = systemLookup, actions, onActivity, maxConnections = 256 }: EgressProxyOptions): Promise<SocketServer> {
+export async function startEgressProxy({ socket, gid, check, lookup = systemLookup, actions, onActivity, maxConnections = 256 }: EgressProxyOptions): Promise<SocketServer> {
   let open = 0;
   const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
     if (open >= maxConnections) throw new EgressRefused(`a worker may have ${maxConnections} connections open at once`);
@@ -35,7 +37,7 @@ export async function startEgressProxy({ socket, check, lookup = systemLookup, a
     leaving.once("close", () => open--);
   };
 
-  const server = await listen(socket, { requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+  const server = await listen(socket, { gid, requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
     onActivity();
     const handled = request.url!.startsWith(ACTIONS_ORIGIN) ? act(request, response) : forward(request, response, parse(request.url));
     handled.catch((err: unknown) => answer(response, err));

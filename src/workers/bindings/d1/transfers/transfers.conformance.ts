@@ -7,9 +7,10 @@ import { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import type { TestEngine } from "../../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog, systemClock, type Clock, type UserError } from "../../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Db, type Jobs, type ObjectStore } from "../../../../store/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Db, type Events, type Jobs, type ObjectStore } from "../../../../store/index.ts";
 import { createD1Databases, type D1Databases } from "../databases.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "../list.ts";
+import { d1Home } from "../home.ts";
 import { d1Migrations } from "../migrations.ts";
 import { createD1Transfers, type D1Transfers, type Transfer } from "./transfers.ts";
 import type { TransferTables } from "./transfers-table.ts";
@@ -26,6 +27,7 @@ export function transfersConformance(engine: TestEngine): void {
     let db: Db;
     let objects: ObjectStore;
     let jobs: Jobs;
+    let events: Events;
     let clock: Clock & { advance(ms: number): void };
     let databases: D1Databases;
     let list: D1DatabaseList;
@@ -40,7 +42,7 @@ export function transfersConformance(engine: TestEngine): void {
       ends.push(async () => rmSync(folder, { recursive: true, force: true }));
       ({ db } = await engine.open({ after: (end) => ends.push(end) }, [...jobsMigrations, ...d1Migrations]));
       objects = await openFsObjects({ folder: join(folder, "objects") });
-      const events = createLocalEvents({ log: silentLog });
+      events = createLocalEvents({ log: silentLog });
       jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
       clock = createManualClock(Date.now());
       databases = createD1Databases({ directory: join(folder, "d1"), processes: 1 });
@@ -129,19 +131,57 @@ export function transfersConformance(engine: TestEngine): void {
       assert.deepEqual([told.status, told.bookmark.endsWith(lost.id)], ["error", true]);
     });
 
-    test("what nobody fetches goes after an hour", async () => {
+    test("a transfer runs only in the process that started it, even after a restart", async () => {
+      const folders = ["a", "b"].map(() => mkdtempSync(join(tmpdir(), "d1-home-")));
+      const homes = folders.map((folder) => d1Home(folder, randomIds));
+      assert.deepEqual(folders.map((folder) => d1Home(folder, randomIds)), homes);
+      // The processes above do not interfere: their jobs have a different kind.
+      const processes = folders.map((directory) => createD1Databases({ directory, processes: 1 }));
+      const start = (n: number) => createD1Transfers({ db, objects, jobs, events, list, clock, databases: processes[n]!, home: homes[n]! });
+      const other = start(1);
+      const id = await database();
+      const file = await send(id, "create table t(a); insert into t values (1);");
+      const mine = start(0);
+      const imported = await end(id, await mine.import(ACCOUNT, id, file));
+      assert.equal(imported.status, "complete");
+      assert.deepEqual([(await processes[0]!.size(id)) > 0, await processes[1]!.size(id)], [true, 0]);
+      await mine.close();
+      // The process dies after starting a transfer; the other process does not run it.
+      const begun = createD1Transfers({ db, objects, jobs, events, list, clock, home: homes[0]! });
+      const exporting = await begun.export(ACCOUNT, id, WHOLE);
+      await begun.close();
+      const again = start(0);
+      const exported = await end(id, exporting);
+      assert.ok(exported.status === "complete");
+      assert.match((await (await again.download(exported.token))!.file.bytes()).toString(), /INSERT INTO "t"/);
+      await Promise.all([again.close(), other.close(), ...processes.map((one) => one.close())]);
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    });
+
+    test("the sweep of a process without database files removes nothing", async () => {
+      const id = await database();
+      await send(id, "select 'stays'");
+      clock.advance(3 * 3_600_000);
+      const { rows } = await kept("import");
+      await front.sweep();
+      assert.equal((await kept("import")).rows, rows);
+      await owner.sweep();
+      assert.equal((await kept("import")).rows, 0);
+    });
+
+    test("deletes unfetched files after an hour", async () => {
       const id = await database();
       await send(id, "select 1");
       const { token } = await front.announce(ACCOUNT, id, md5("never sent"));
       const exported = await end(id, await front.export(ACCOUNT, id, WHOLE));
       assert.ok(exported.status === "complete");
       clock.advance(50 * 60_000);
-      await front.sweep();
+      await owner.sweep();
       assert.ok(await front.download(exported.token));
       clock.advance(20 * 60_000);
       assert.equal(await front.download(exported.token), undefined);
       assert.equal(await front.upload(token, bytes("never sent")), undefined);
-      await front.sweep();
+      await owner.sweep();
       assert.deepEqual([await kept("export"), await kept("import")], [{ objects: 0, rows: 0 }, { objects: 0, rows: 0 }]);
     });
   });

@@ -29,7 +29,7 @@ export interface D1Transfers {
   follow(kind: Transfer["kind"], account: string, database: string, bookmark: string, signal?: AbortSignal): Promise<Transfer>;
   /** The file of a finished export, for an hour. */
   download(token: string): Promise<{ filename: string; file: ObjectHandle } | undefined>;
-  /** Removes what nobody fetched. Call it now and then. */
+  /** Deletes files that were not fetched. Call it periodically; a no-op in a process without database files. */
   sweep(): Promise<void>;
   close(): Promise<void>;
 }
@@ -46,9 +46,11 @@ export interface D1TransfersOptions {
   jobs: Jobs;
   events: Events;
   list: Pick<D1DatabaseList, "exists">;
-  /** Where the database files are. Absent: another process has them, and runs the jobs. */
+  /** The local databases. Absent: another process has the files and runs the jobs. */
   databases?: D1Databases;
-  /** How long after the death of a process its transfers are taken up again. Default 30 s. */
+  /** Id of the folder of `databases`, stable across restarts. Transfers started here then run only in a process with this folder. */
+  home?: string;
+  /** Delay until the transfers of a dead process resume. Default: 30 s. */
   leaseMs?: number;
   clock?: Clock;
   ids?: Ids;
@@ -65,12 +67,13 @@ const WAIT_MS = 10_000;
 const MOST_FILES = 20;
 const BATCH = 100;
 
-export function createD1Transfers({ db, objects, jobs, events, list, databases, leaseMs = 30_000, clock = systemClock, ids = randomIds, log = silentLog }: D1TransfersOptions): D1Transfers {
+export function createD1Transfers({ db, objects, jobs, events, list, databases, home, leaseMs = 30_000, clock = systemClock, ids = randomIds, log = silentLog }: D1TransfersOptions): D1Transfers {
   const table = createTransfersTable(db);
   const news = createTransferNews(events, clock);
   const bookmarkOf = createBookmarks(clock);
   const limits = databases?.limits ?? d1Limits;
-  const worker = databases && jobs.work(JOB, { concurrency: 4, leaseMs }, run);
+  const ownJob = home === undefined ? JOB : `${JOB}-${home}`;
+  const workers = databases === undefined ? [] : [...new Set([JOB, ownJob])].map((kind) => jobs.work(kind, { concurrency: 4, leaseMs }, run));
 
   function newRow(account: string, database: string, kind: TransferRow["kind"], more: Partial<TransferRow>): TransferRow {
     const now = clock.now();
@@ -81,7 +84,7 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
   }
 
   async function begin(row: TransferRow): Promise<TransferRow> {
-    const job = await jobs.enqueue(JOB, { transfer: row.id }, { key: row.id, attempts: ATTEMPTS });
+    const job = await jobs.enqueue(ownJob, { transfer: row.id }, { key: row.id, attempts: ATTEMPTS });
     await table.change(row.id, ["active"], { job_id: job });
     return { ...row, status: "active", job_id: job };
   }
@@ -221,6 +224,7 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
     },
 
     async sweep() {
+      if (databases === undefined) return;
       const now = clock.now();
       for (const row of await table.stale(now, BATCH)) await finish(row, { status: "error", error: d1Errors.reset().message });
       for (let rows: TransferRow[]; (rows = await table.expired(now, BATCH)).length > 0; ) {
@@ -230,7 +234,7 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
 
     async close() {
       news.close();
-      await worker?.stop({ graceMs: 0 }).catch((err: unknown) => log.warn({ reason: messageOf(err) }, "d1: transfers did not stop"));
+      await Promise.all(workers.map((worker) => worker.stop({ graceMs: 0 }))).catch((err: unknown) => log.warn({ reason: messageOf(err) }, "d1: transfers did not stop in time"));
     },
   };
 }

@@ -1,0 +1,45 @@
+/** The host that serves a worker. It decides which origin-wide headers and cookies the worker may set. */
+export type Site =
+  /** `<script>.<label>.<domain>`: `parent` is `<label>.<domain>`, which the workers of one account share. */
+  | { kind: "own"; parent: string }
+  /** Below `path` on a host that also serves other content. */
+  | { kind: "shared"; path: string };
+
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"]);
+
+/** Response headers that apply to the whole origin or leave state in the browser. */
+const ORIGIN_WIDE = new Set([
+  "service-worker-allowed", "clear-site-data", "alt-svc", "strict-transport-security", "public-key-pins", "expect-ct", "nel", "report-to", "reporting-endpoints",
+  "origin-agent-cluster", "accept-ch", "critical-ch", "use-as-dictionary", "set-login", "activate-storage-access", "origin-trial", "speculation-rules",
+]); // prettier-ignore
+
+/** No `allow-same-origin`: a document on a shared host gets an opaque origin, without access to storage or pages of other workers. */
+const SANDBOX = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
+
+/** Response headers for the client, as a flat list of names and values. Without a site, only hop-by-hop headers are removed. */
+export function answerHeaders(rawHeaders: readonly string[], site?: Site): string[] {
+  const headers: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const [name, value] = [rawHeaders[i]!, rawHeaders[i + 1]!];
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || (site?.kind === "shared" && ORIGIN_WIDE.has(lower))) continue;
+    const bounded = site !== undefined && lower === "set-cookie" ? boundedCookie(value, site) : value;
+    if (bounded !== undefined) headers.push(name, bounded);
+  }
+  if (site?.kind === "shared") headers.push("Content-Security-Policy", SANDBOX);
+  return headers;
+}
+
+/** Restricts a cookie to the worker's own path or domain (RFC 6265 5.2). Undefined: the worker may not set it. */
+function boundedCookie(value: string, site: Site): string | undefined {
+  const [pair = "", ...attributes] = value.split(";").map((part) => part.trim());
+  const nameOf = (attribute: string) => attribute.split("=", 1)[0]!.trim().toLowerCase();
+  const valueOf = (attribute: string) => attribute.slice(attribute.indexOf("=") + 1).trim().toLowerCase();
+  if (site.kind === "shared") {
+    // Browsers accept such a cookie only for the whole host.
+    if (/^__host-/i.test(pair)) return undefined;
+    return [pair, ...attributes.filter((attribute) => !["domain", "path"].includes(nameOf(attribute))), `Path=${site.path}`].join("; ");
+  }
+  const fits = (domain: string) => domain === site.parent || domain.endsWith(`.${site.parent}`);
+  return [pair, ...attributes.filter((attribute) => nameOf(attribute) !== "domain" || fits(valueOf(attribute).replace(/^\./, "")))].join("; ");
+}

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
+import { closeStream } from "../messages/streams.ts";
 import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
 import type { ContentFilter, FilterVerdict } from "./types.ts";
 
@@ -27,16 +28,21 @@ export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): Content
 
   return {
     async check(envelope, source) {
-      const response = await fetch(target, { method: "POST", headers: headersOf(envelope, source), body: bodyOf(source), duplex: "half", redirect: "error", signal: AbortSignal.timeout(withinMs) });
-      const text = await textOf(response);
-      if (response.status !== 200) throw new Error(`rspamd answered with status ${response.status}`);
-      return verdictOf(answerSchema.parse(JSON.parse(text)));
+      const raw = source.open();
+      try {
+        const response = await fetch(target, { method: "POST", headers: headersOf(envelope, source), body: bodyOf(raw), duplex: "half", redirect: "error", signal: AbortSignal.timeout(withinMs) });
+        const text = await textOf(response);
+        if (response.status !== 200) throw new Error(`rspamd answered with status ${response.status}`);
+        return verdictOf(answerSchema.parse(JSON.parse(text)));
+      } finally {
+        // fetch() does not close the request body when rspamd cannot be reached.
+        closeStream(raw);
+      }
     },
   };
 }
 
-function bodyOf(source: MailSource): NonNullable<RequestInit["body"]> {
-  const body = source.open();
+function bodyOf(body: Readable | Uint8Array): NonNullable<RequestInit["body"]> {
   return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : (Readable.toWeb(body) as ReadableStream<Uint8Array<ArrayBuffer>>);
 }
 

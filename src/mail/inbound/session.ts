@@ -44,10 +44,12 @@ export function createSession({ messageBytes, begin, take, spool, log, onRefused
       const transaction = { envelope, session };
       return await take(await collect(data, transaction), transaction);
     } catch (err) {
-      if (data.errored === null && !(err instanceof UserError)) log.error({ err, ip: envelope.ip }, "smtp: a message could not be taken");
+      const refusal = refusalOf(err);
+      // For internal errors, only the log has the cause.
+      if (data.errored === null && refusal !== err) log.error({ err, ip: envelope.ip }, "smtp: failed to accept a message");
       await readToEnd(data);
-      const reply = replyOf(refusalFor(data, messageBytes) ?? refusalOf(err));
-      log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: a message was refused");
+      const reply = replyOf(refusalFor(data, messageBytes) ?? refusal);
+      log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: message rejected");
       onRefused(envelope, reply, "data");
       return reply;
     }
@@ -108,7 +110,19 @@ export function protocolOf(session: SMTPServerSession): string {
 
 /** Tells smtp-server the reply. */
 export function answerWith({ code, enhanced, text }: SmtpReply, done: (err?: Error | null, message?: string) => void): void {
-  const line = `${enhanced} ${text}`;
+  const line = shortened(`${enhanced} ${text}`);
   if (code < 300) done(null, line);
   else done(Object.assign(new Error(line), { responseCode: code }));
+}
+
+/** RFC 5321 4.5.3.1.5: 512 octets including the code, a space and CR LF. */
+const MAX_TEXT = 506;
+
+function shortened(line: string): string {
+  const octets = Buffer.from(line);
+  if (octets.length <= MAX_TEXT) return line;
+  // Do not cut inside a UTF-8 sequence.
+  let end = MAX_TEXT - 3;
+  while (end > 0 && (octets[end]! & 0xc0) === 0x80) end--;
+  return `${octets.toString("utf8", 0, end)}...`;
 }

@@ -198,22 +198,31 @@ test("what is no command without its line end is none when the client hangs up",
 // ---- patience ends
 
 test("a client that errs has to wait, then to leave; an accepted message makes up for it", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   const { port } = await listen(t, { limits: { patience: 3, errors: 6, tarpitMs: 250 } });
   const client = await greeted(port);
-  const timed = async (line: string) => {
-    const started = performance.now();
-    const answer = await client.say(`${line}\r\n`);
-    return { answer, ms: performance.now() - started };
+  /** With a stopped clock, a delayed reply is never sent. */
+  const say = (line: string) => client.say(`${line}\r\n`);
+  /** Minimum delay before the reply, in milliseconds. */
+  const waited = async (line: string) => {
+    const state = { answer: undefined as string | undefined };
+    const saying = say(line).then((answer) => (state.answer = answer));
+    let ms = 0;
+    for (; state.answer === undefined; ms++) {
+      t.mock.timers.tick(1);
+      await tick();
+    }
+    return { answer: await saying, ms };
   };
-  for (let i = 0; i < 3; i++) assert.ok((await timed("FOO")).ms < 200);
-  assert.ok((await timed("FOO")).ms >= 245);
-  await client.say("MAIL FROM:<a@b.example>\r\n");
-  await client.say("RCPT TO:<b@here.example>\r\n");
-  await client.say("DATA\r\n");
-  assert.match(await client.say("x\r\n.\r\n"), /^250 /);
-  assert.ok((await timed("NOOP")).ms < 200);
-  for (let i = 0; i < 6; i++) assert.match((await timed("FOO")).answer, /^500 /);
-  assert.match((await timed("NOOP")).answer, /^421 4\.7\.0 Error: too many errors/);
+  for (let i = 0; i < 3; i++) assert.match(await say("FOO"), /^500 /);
+  const held = await waited("FOO");
+  assert.match(held.answer, /^500 /);
+  assert.ok(held.ms >= 250, `${held.ms} ms`);
+  for (const line of ["MAIL FROM:<a@b.example>", "RCPT TO:<b@here.example>", "DATA"]) await waited(line);
+  assert.match((await waited("x\r\n.")).answer, /^250 /);
+  assert.match(await say("NOOP"), /^250 /);
+  for (let i = 0; i < 6; i++) assert.match((await waited("FOO")).answer, /^500 /);
+  assert.match((await waited("NOOP")).answer, /^421 4\.7\.0 Error: too many errors/);
   assert.equal(await client.rest(), "");
 });
 

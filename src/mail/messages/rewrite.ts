@@ -1,18 +1,14 @@
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { isAscii } from "node:buffer";
 import { encodeWord, foldLines } from "nodemailer/lib/mime-funcs";
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
+import { prependedStream } from "./streams.ts";
 import type { MailSource } from "./types.ts";
 
 /** A message with bytes put in front of it. Nothing is read before it is asked for. */
 export function prepend(prefix: string, raw: Readable | Uint8Array): Readable | Uint8Array {
   const head = Buffer.from(prefix);
-  return raw instanceof Uint8Array ? Buffer.concat([head, raw]) : Readable.from(joined(head, raw), { objectMode: false });
-}
-
-async function* joined(head: Uint8Array, raw: Readable) {
-  if (head.length > 0) yield head;
-  yield* raw as AsyncIterable<Uint8Array>;
+  return raw instanceof Uint8Array ? Buffer.concat([head, raw]) : prependedStream(head, raw);
 }
 
 /** The message under another header section. It reads from the first one, which still owns its file. */
@@ -26,7 +22,7 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
       const inBody = Math.max(0, start - headerBlock.length);
       const body = source.open(source.headerBlock.length + inBody);
       const head = headerBlock.subarray(Math.min(start, headerBlock.length));
-      return body instanceof Uint8Array ? Buffer.concat([head, body]) : Readable.from(joined(head, body), { objectMode: false });
+      return body instanceof Uint8Array ? Buffer.concat([head, body]) : prependedStream(head, body);
     },
   };
 }

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { answerWith } from "./session.ts";
+
+function lineOf(code: number, text: string): string {
+  let line = "";
+  answerWith({ code, enhanced: "5.7.1", text }, (err, message) => void (line = `${code} ${err?.message ?? message}\r\n`));
+  return line;
+}
+
+test("limits every reply line to 512 octets (RFC 5321 4.5.3.1.5) of valid UTF-8", () => {
+  fc.assert(
+    fc.property(fc.constantFrom(250, 451, 550), fc.string({ unit: "grapheme", maxLength: 700 }), (code, text) => {
+      const line = lineOf(code, text);
+      assert.ok(Buffer.byteLength(line) <= 512);
+      assert.equal(line.includes("\ufffd"), text.includes("\ufffd"));
+      const whole = `${code} 5.7.1 ${text}\r\n`;
+      if (Buffer.byteLength(whole) <= 512) assert.equal(line, whole);
+      else assert.ok(whole.startsWith(line.slice(0, -"...\r\n".length)));
+    }),
+  );
+  assert.equal(Buffer.byteLength(lineOf(550, "x".repeat(600))), 512);
+});

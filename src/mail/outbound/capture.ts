@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../../kernel/index.ts";
+import { messageOf, type Log } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
 import type { Outbound, Settled, Transport } from "../messages/types.ts";
 import { fileStem, safeFilename } from "./filename.ts";
@@ -19,7 +19,7 @@ const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const sa
  * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`, `email/<id>.eml`, and of a
  * builder message also `email-text/<id>.txt`, `email-html/<id>.html` and `email-attachment/<id>-<filename>`.
  */
-export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (captured: Captured) => void }): Transport & { close(): void } {
+export function createCapture({ dir, onWritten, log }: { dir: string; onWritten?: (captured: Captured) => void; log?: Pick<Log, "error"> }): Transport & { close(): void } {
   const made = new Set<string>();
   const spares = createSpareFiles({ dir: join(dir, ".spare") });
 
@@ -60,8 +60,9 @@ export function createCapture({ dir, onWritten }: { dir: string; onWritten?: (ca
         files.push({ kind: "eml", path: await write(FOLDER[mail.cause], `${id}.eml`, { open: mail.raw, ...(mail.file !== undefined && { file: mail.file }) }) });
         if (mail.parts !== undefined) files.push(...(await writeParts(id, mail.parts)));
       } catch (err) {
-        // Written for the developer whose disk it is.
-        const reply = { ...replyOf(refusalOf(err)), text: `the message could not be written to ${dir}: ${messageOf(err)}` };
+        // The sender sees the reply, so only the log contains the path.
+        log?.error({ err, dir }, `outbound: failed to write a message to ${dir}: ${messageOf(err)}`);
+        const reply = replyOf(refusalOf(err));
         return mail.to.map((rcpt): Settled => ({ rcpt, ok: false, temporary: true, reply }));
       }
       onWritten?.({ mail, files });

@@ -4,8 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
+import { createManualClock, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createLocalEvents, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { createSigner } from "../authenticate/sign.ts";
+import { createDowngrade } from "../downgrade/downgrade.ts";
 import type { Outbound, TraceEvent } from "../messages/types.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "./outbound.ts";
 import { HANG, resolverOf, startScripted, startSink, type Sink } from "./outbound.testing.ts";
@@ -125,6 +127,21 @@ test("large messages go out as they were put in, by queue and by relay", async (
   assert.deepEqual(await service.relay.deliver(mail(["c@there.example"], { raw })), [{ rcpt: "c@there.example", ok: true }]);
   await until(() => sink.mails.length === 2);
   assert.ok(sink.mails.every((one) => one.raw === whole && one.args["BODY"] === "8BITMIME"));
+});
+
+test("the queue and the relay convert the header of an account's mail, but not of a forward, for a server without SMTPUTF8", async (t) => {
+  const sink = await startSink({ hide8BITMIME: true, hideSMTPUTF8: true });
+  const { service, failed } = await open(t, sink, { downgrade: createDowngrade({ signer: createSigner({ clock: systemClock }), findKey: async () => undefined }) });
+  const raw = () => Buffer.from("From: a@here.example\r\nSubject: Grüße\r\n\r\nhällo\r\n");
+  const { id } = await service.enqueue(mail(["sent@there.example"], { raw }));
+  await until(async () => (await service.get(id!))!.recipients[0]!.state === "delivered");
+  const forward = await service.enqueue(mail(["forwarded@there.example"], { raw, cause: "forward" }));
+  await until(() => failed.length > 0);
+  assert.equal((await service.get(forward.id!))!.recipients[0]!.reply!.enhanced, "5.6.7");
+  const settled = await Promise.all((["reply", "forward"] as const).map((cause) => service.relay.deliver(mail([`${cause}@there.example`], { raw, cause }))));
+  assert.deepEqual(settled.flat().map((one) => (one.ok ? "ok" : one.reply.enhanced)), ["ok", "5.6.7"]);
+  assert.deepEqual(sink.mails.map(({ to }) => to[0]), ["sent@there.example", "reply@there.example"]);
+  for (const { raw: got } of sink.mails) assert.match(got, /^From: a@here\.example\r\nSubject: =\?UTF-8\?Q\?Gr=C3=BC=C3=9Fe\?=\r\n[^]*\r\n\r\nh=C3=A4llo\r\n$/);
 });
 
 test("runners of other processes hear of new mail at once", async (t) => {

@@ -8,11 +8,12 @@ import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";
+import { createPausesTable, type Pause } from "./queue/pauses-table.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
 import { createSettle, type Failure } from "./queue/settle.ts";
 import { createRelay, settledBut, settledOf } from "./relay.ts";
-import { createBreaker } from "./smtp/breaker.ts";
+import { createBreaker, type BreakerPause } from "./smtp/breaker.ts";
 import { createCarrier, type CarrierOptions } from "./smtp/carrier.ts";
 import type { Carrier, Result } from "./types.ts";
 
@@ -81,13 +82,16 @@ export interface OutboundService extends Queue {
   start(): void;
   /** Recipients that wait for a try, counted up to the bound of the queue; what was counted in the last seconds counts. */
   waiting(): Promise<number>;
-  /** Destinations and hosts that are left alone for a while, and why. */
+  /** Destinations and hosts that this process paused after failures. */
   paused(): { name: string; until: Date; why: string }[];
+  /** Destinations with queued mail of `account` that are paused in any process. */
+  pausesOf(account: string): Promise<{ destination: string; until: Date; why: string }[]>;
   /** Begins nothing more, lets deliveries under way end, breaks them off after `graceMs` (default 10 s). */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
 const TOPIC = "mail.outbound";
+const RESUME_TOPIC = "mail.outbound.resume";
 // No domain begins with a star.
 const SMART_HOST = "*smart-host";
 const COUNTED_FOR_MS = 10_000;
@@ -95,14 +99,25 @@ const COUNTED_FOR_MS = 10_000;
 export function createOutbound(options: OutboundOptions): OutboundService {
   const { db, objects, clock, ids, log, trace, events } = options;
   const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
-  const smtp = createCarrier(options);
-  const carrier = options.carrier ?? smtp;
   const commits = createCommits(db);
+  const pauses = createPausesTable(db, commits);
+  const notePauses = (kind: Pause["kind"]) => ({
+    onPause({ key: name, until, why }: BreakerPause) {
+      log.warn({ [kind]: name, until: new Date(until), why }, `outbound: ${kind} paused after failures`);
+      pauses.set({ name, kind, until, why }).catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to store a pause"));
+    },
+    onResume(name: string) {
+      log.info({ [kind]: name }, `outbound: ${kind} resumed`);
+      pauses.delete([name]).catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to delete a pause"));
+    },
+  });
+  const smtp = createCarrier({ ...options, ...notePauses("host") });
+  const carrier = options.carrier ?? smtp;
   const claims = createClaimsTable(db, commits);
   const table = createQueueTable(db, commits);
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
   const backoff = createBackoff(limits.backoffMs);
-  const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE });
+  const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE, ...notePauses("destination") });
   const settle = createSettle({ table: claims, queue: table, bodies, clock, log, trace, backoff, keepMs: limits.keepMs, ...(options.onFailed && { onFailed: options.onFailed }) });
   const relay = createRelay({ carrier, clock, trace, atOnce: limits.relaysAtOnce });
   let runner: Runner | undefined;
@@ -126,8 +141,31 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     for (const destination of destinations) if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(TOPIC, destination);
   }
 
+  /** Looks up the hosts to resume in the DNS. The runner starts even if that fails. */
+  async function resumeHere(destination: string) {
+    breaker.resume(destination);
+    await carrier.resume(destination === SMART_HOST ? "" : destination);
+    runner?.wake([destination]);
+  }
+
+  function resume(destinations: string[]) {
+    for (const destination of destinations) {
+      void resumeHere(destination);
+      if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(RESUME_TOPIC, destination);
+    }
+  }
+
+  /** Pauses persist across restarts, so that a restart does not retry every message to a host that is down. */
+  async function restorePauses() {
+    try {
+      for (const { name: key, kind, until, why } of await pauses.active(clock.now())) (kind === "host" ? smtp.breaker : breaker).restore({ key, until, why });
+    } catch (err) {
+      log.warn({ err }, "outbound: failed to restore pauses; paused hosts will be retried");
+    }
+  }
+
   const queue = createQueue({
-    table, bodies, clock, ids, trace, announce, isFull, insert: table.insert, backoff, lifetimeMs: limits.lifetimeMs,
+    table, bodies, clock, ids, trace, announce, pauses, resume, isFull, insert: table.insert, backoff, lifetimeMs: limits.lifetimeMs,
     destinationOf: (domain) => (carrier.toSmartHost ? SMART_HOST : domain), finished: settle.finish,
   });
 
@@ -161,15 +199,26 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     relayThenQueue: { deliver: relayThenQueue },
     start() {
       if (stopped) return;
+      const restored = restorePauses();
       runner ??= startRunner({
-        table: claims, bodies, carrier, settle, breaker, clock, ids, log, leaseMs: limits.leaseMs, pollMs: limits.pollMs,
+        table: claims, ready: restored, bodies, carrier, settle, breaker, clock, ids, log, leaseMs: limits.leaseMs, pollMs: limits.pollMs,
         limits: { lanes: limits.lanes, perDestination: limits.perDestination ?? (carrier.toSmartHost ? 20 : 5), ...(limits.perMinute !== undefined && { perMinute: limits.perMinute }) },
-        housekeeping: createHousekeeping({ table: claims, queue: table, bodies, settle, clock, log, leaseMs: limits.leaseMs, rowsMs: limits.rememberMs, recovered: (found) => runner?.wake(found) }),
+        housekeeping: createHousekeeping({ table: claims, queue: table, bodies, settle, clock, log, leaseMs: limits.leaseMs, rowsMs: limits.rememberMs, recovered: (found) => runner?.wake(found), forgetPauses: () => pauses.forget(clock.now()) }),
       });
-      unsubscribe = events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))) ?? unsubscribe;
+      const subscriptions = [
+        events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))),
+        events?.subscribe(RESUME_TOPIC, (destination) => void (destination !== "" && resumeHere(destination))),
+      ];
+      unsubscribe = () => {
+        for (const end of subscriptions) end?.();
+      };
     },
     waiting,
     paused: () => [...breaker.list(), ...smtp.breaker.list()].map(({ key, until, why }) => ({ name: key, until: new Date(until), why })),
+    async pausesOf(account) {
+      const destinations = await table.destinationsOf(account);
+      return (await pauses.active(clock.now(), destinations)).map(({ name: destination, until, why }) => ({ destination, until: new Date(until), why }));
+    },
     stop: (how) => (stopped ??= stop(how)),
   };
 

@@ -3,6 +3,7 @@ import { refusalOf, replyOf } from "../errors.ts";
 import type { Outbound, Settled, SmtpReply, Trace } from "../messages/types.ts";
 import { destined, senderOf } from "./addresses.ts";
 import { factsOf } from "./queue/facts.ts";
+import { rcptOf } from "./queue/queue.ts";
 import { reply } from "./smtp/replies.ts";
 import type { Carrier, Parcel, Result } from "./types.ts";
 
@@ -27,7 +28,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
     const { good, bad } = destined(mail);
     const facts = await factsOf(mail.raw());
     const { ret, envid } = mail.dsn ?? {};
-    const parcel = { from, body: { ...facts, open: () => mail.raw() }, ...(ret && { ret }), ...(envid !== undefined && { envid }) } satisfies Omit<Parcel, "to">;
+    const parcel = { from, own: mail.cause !== "forward", body: { ...facts, open: () => mail.raw() }, ...(ret && { ret }), ...(envid !== undefined && { envid }) } satisfies Omit<Parcel, "to">;
     const groups = [...Map.groupBy(good, ({ domain }) => (carrier.toSmartHost ? "" : domain))];
     const results: Result[] = [...bad];
     async function lane() {
@@ -51,7 +52,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       for (const { rcpt, outcome, reply: said, host, tls } of results) {
         const step = outcome === "delivered" ? "delivered" : outcome === "permanent" ? "bounced" : "deferred";
         trace({
-          message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, rcpt: mail.inbound?.rcpt ?? rcpt,
+          message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, ...rcptOf(mail, rcpt),
           ...(mail.account !== undefined && { account: mail.account }), ...(mail.zone !== undefined && { zone: mail.zone }),
           detail: { ...said, messageId: mail.messageId, to: rcpt, cause: mail.cause, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
         });

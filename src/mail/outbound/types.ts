@@ -50,16 +50,24 @@ export interface SmartHost {
 /** Octets that can be read as often as a delivery is tried. */
 export interface Body {
   size: number;
-  /** Octets beyond ASCII, anywhere: said where 8BITMIME is understood, sent as they are where not, since to recode them would break signatures. */
+  /** True if any octet is not ASCII: for a server without 8BITMIME the message is encoded (RFC 6152 3). */
   eightBit: boolean;
   /** UTF-8 in the header section (RFC 6532). */
   utf8Header: boolean;
   open(): Readable | Uint8Array | Promise<Readable | Uint8Array>;
 }
 
+/**
+ * Converts a message for a server without 8BITMIME or SMTPUTF8, or returns the rejection if that is impossible. `own`: a local account wrote it,
+ * so its header may be changed too. Rejects when the message cannot be read.
+ */
+export type Downgrade = (body: Body, server: { own: boolean; eightBitMime: boolean; smtpUtf8: boolean }) => Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }>;
+
 /** One message for recipients that share a next hop. */
 export interface Parcel {
   from: string;
+  /** True if a local account wrote the message. Default false. */
+  own?: boolean;
   to: ParcelRecipient[];
   body: Body;
   ret?: "FULL" | "HDRS";
@@ -68,6 +76,8 @@ export interface Parcel {
 
 export interface ParcelRecipient {
   rcpt: string;
+  /** Envelope sender for this recipient. Default: that of the parcel. */
+  from?: string;
   notify?: DsnEvent[];
   orcpt?: string;
 }
@@ -100,6 +110,8 @@ export interface Carrier {
   readonly toSmartHost: boolean;
   /** `domain` is that of every recipient, unless a smart host sorts them. */
   carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried>;
+  /** Ends the pauses of the hosts of `domain`. Never rejects. */
+  resume(domain: string): Promise<void>;
   /** Says QUIT on connections that idle. */
   close(): void;
 }

@@ -1,6 +1,7 @@
 import { closeSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { link, open, rename, rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
+import { closeStream } from "../messages/streams.ts";
 import type { SpareFile, SpareFiles } from "./spare-files.ts";
 
 /** Up to here a file is written at once: a few microseconds of system calls, where a trip to the thread pool costs five times that. */
@@ -65,7 +66,10 @@ function writeAtOnce(path: string, body: Uint8Array): void {
 
 async function writeAlong(path: string, body: Readable | Uint8Array): Promise<void> {
   const temporary = `${path}.part`;
-  const handle = await open(temporary, "w", 0o600);
+  const handle = await open(temporary, "w", 0o600).catch((err: unknown) => {
+    closeStream(body);
+    throw err;
+  });
   try {
     if (body instanceof Uint8Array) await handle.writeFile(body);
     else for await (const chunk of body as AsyncIterable<Uint8Array>) await handle.writeFile(chunk);

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { ObjectStore } from "../../../store/index.ts";
+import { closeStream } from "../../messages/streams.ts";
 import { watchFacts, type Facts } from "./facts.ts";
 import type { BodyPlace } from "./migrations.ts";
 
@@ -49,16 +50,21 @@ export function createBodies({ objects, small, maxBytes }: BodiesParts): Bodies 
       watch.look(raw);
       return { facts: watch.facts, small: raw };
     }
-    const pieces = watch.passing(raw);
-    const begun: Uint8Array[] = [];
-    for (let size = 0; size <= smallest; ) {
-      const next = await pieces.next();
-      if (next.done) return { facts: watch.facts, small: Buffer.concat(begun) };
-      begun.push(next.value);
-      size += next.value.length;
+    try {
+      const pieces = watch.passing(raw);
+      const begun: Uint8Array[] = [];
+      for (let size = 0; size <= smallest; ) {
+        const next = await pieces.next();
+        if (next.done) return { facts: watch.facts, small: Buffer.concat(begun) };
+        begun.push(next.value);
+        size += next.value.length;
+      }
+      await objects.put(keyOf(message), resumed(begun, pieces), { maxBytes });
+      return { facts: watch.facts, small: undefined };
+    } finally {
+      // If the store fails before its first read, it does not close the source.
+      closeStream(raw);
     }
-    await objects.put(keyOf(message), resumed(begun, pieces), { maxBytes });
-    return { facts: watch.facts, small: undefined };
   }
 
   return {

@@ -17,6 +17,8 @@ export interface HousekeepingParts {
   rowsMs: number;
   /** Somebody died: what it held is due again. */
   recovered: (destinations: string[]) => void;
+  /** Deletes pauses that have ended. */
+  forgetPauses: () => Promise<void>;
 }
 
 const MINUTE = 60_000;
@@ -25,7 +27,7 @@ const HOUR = 60 * MINUTE;
 const GRACE_MS = HOUR;
 
 /** What has to be done now and then. `run` does what is due, each at its own pace, and never rejects. */
-export function createHousekeeping({ table, queue, bodies, settle, clock, log, leaseMs, rowsMs, recovered }: HousekeepingParts): { run(): Promise<void> } {
+export function createHousekeeping({ table, queue, bodies, settle, clock, log, leaseMs, rowsMs, recovered, forgetPauses }: HousekeepingParts): { run(): Promise<void> } {
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
     { everyMs: MINUTE, next: 0, run: expire },
@@ -33,6 +35,7 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
     { everyMs: MINUTE, next: 0, run: dropBodies },
     { everyMs: HOUR, next: 0, run: noteFinished },
     { everyMs: HOUR, next: 0, run: async () => void (await untilFewer(() => queue.forget(clock.now() - rowsMs))) },
+    { everyMs: HOUR, next: 0, run: forgetPauses },
     { everyMs: 24 * HOUR, next: 0, run: sweepBodies },
   ];
 
@@ -79,7 +82,7 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
         try {
           await task.run();
         } catch (err) {
-          log.warn({ err }, "outbound mail: housekeeping could not be done, it is tried again");
+          log.warn({ err }, "outbound: housekeeping failed, will retry");
         }
       }
     },

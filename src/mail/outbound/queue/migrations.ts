@@ -69,7 +69,14 @@ const queueMigration: Migration = {
   },
 };
 
-export const outboundMigrations: Migration[] = [queueMigration];
+const ownSendersMigration: Migration = {
+  name: "mail-outbound-002-senders",
+  async up(db) {
+    await db.schema.alterTable("outbound_recipients").addColumn("mail_from", "text").execute();
+  },
+};
+
+export const outboundMigrations: Migration[] = [queueMigration, ownSendersMigration];
 
 export interface MessageRow {
   id: string;
@@ -115,6 +122,8 @@ export interface RecipientRow {
   message_id: string;
   account_id: string;
   rcpt: string;
+  /** Envelope sender for this recipient; null: that of the message. */
+  mail_from: string | null;
   domain: string;
   /** What shares limits and connections: the domain, or the smart host. */
   destination: string;

@@ -21,7 +21,7 @@ export interface NewMessage {
   body: Uint8Array | undefined;
 }
 
-/** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and a recipient has 22. */
+/** Rows per INSERT: PostgreSQL allows 65,535 parameters, and a recipient row uses 23. */
 const ROWS_AT_ONCE = 1000;
 const MANY = 500;
 
@@ -85,6 +85,22 @@ export function createQueueTable(db: Db, commits: Commits) {
           .set((eb) => ({ state: eb.case().when("reply_code", "is", null).then("queued" as const).else("deferred" as const).end(), next_try: now, expires_at: expiresAt, finished_at: null, tell_at: null }))
           .where("message_id", "=", id).where("state", "in", ["queued", "deferred", "failed", "expired"]).returningAll().execute();
       }),
+
+    /** Outbound messages created for inbound ones. Not indexed: used only for the few left over after a crash. */
+    async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
+      if (inbound.length === 0) return [];
+      const messages = await db.read(tables.selectFrom("outbound_messages").selectAll().where("inbound_id", "in", inbound).orderBy("id").limit(MANY));
+      if (messages.length === 0) return [];
+      const recipients = await db.read(tables.selectFrom("outbound_recipients").selectAll().where("message_id", "in", messages.map(({ id }) => id)).orderBy("id").limit(10 * MANY));
+      const byMessage = Map.groupBy(recipients, (row) => row.message_id);
+      return messages.map((message) => ({ message, recipients: byMessage.get(message.id) ?? [] }));
+    },
+
+    /** Destinations of the account's queued recipients. */
+    async destinationsOf(account: string): Promise<string[]> {
+      const rows = await db.read(tables.selectFrom("outbound_recipients").select("destination").distinct().where("account_id", "=", account).where("state", "in", ["queued", "deferred"]).limit(MANY));
+      return rows.map(({ destination }) => destination);
+    },
 
     /** Ends what waits. */
     async cancel(id: string, now: number, reply: { code: number; enhanced: string; text: string }): Promise<RecipientRow[]> {

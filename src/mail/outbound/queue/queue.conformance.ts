@@ -23,7 +23,7 @@ export function queueConformance(engine: TestEngine): void {
       assert.deepEqual(await keysOf(objects), [], "a small body is a row");
       const delivery = await nth(1);
       assert.deepEqual([delivery.domain, delivery.raw], ["there.example", "Subject: x\r\n\r\nhello\r\n"]);
-      assert.deepEqual({ ...delivery.parcel, body: undefined }, { from: "a@here.example", to: [{ rcpt: "b@there.example", notify: ["FAILURE"], orcpt: "rfc822;o@x.example" }], body: undefined, ret: "HDRS", envid: "e" });
+      assert.deepEqual({ ...delivery.parcel, body: undefined }, { from: "a@here.example", own: false, to: [{ rcpt: "b@there.example", notify: ["FAILURE"], orcpt: "rfc822;o@x.example" }], body: undefined, ret: "HDRS", envid: "e" });
       assert.equal(await stateOf(service, id!), "delivering");
       delivery.end();
       await until(async () => !(await service.get(id!))!.message.hasBody && (await bodies()).length === 0);
@@ -181,6 +181,26 @@ export function queueConformance(engine: TestEngine): void {
       assert.equal(await stateOf(service, id!), "failed");
       clock.advance(40 * DAY);
       await until(async () => (await service.get(id!)) === undefined);
+    });
+
+    test("is found by the inbound message it was forwarded from", async (t) => {
+      const { start } = await open(t);
+      const service = await start(controlledCarrier().carrier, { run: false });
+      const ids = [];
+      for (const n of [1, 2, 3]) ids.push((await service.enqueue(mail(["b@there.example", "c@there.example"], { inbound: { id: `in${n}`, rcpt: "box@here.example" } }))).id);
+      await service.enqueue(mail(["b@there.example"]));
+      const found = (await service.ofInbound(["in1", "in3", "in9"])).sort((a, b) => (a.message.inbound!.id < b.message.inbound!.id ? -1 : 1));
+      assert.deepEqual(found.map(({ message, recipients }) => [message.id, message.inbound, recipients.length]), [[ids[0], { id: "in1", rcpt: "box@here.example" }, 2], [ids[2], { id: "in3", rcpt: "box@here.example" }, 2]]);
+      assert.deepEqual(await service.ofInbound([]), []);
+    });
+
+    test("traces a report about several recipients without a recipient", async (t) => {
+      const { start, events } = await open(t);
+      const service = await start(controlledCarrier().carrier, { run: false });
+      await service.enqueue(mail(["a@there.example"], { cause: "reply", inbound: { id: "in1" } }));
+      await service.enqueue(mail(["a@there.example"], { cause: "reply", inbound: { id: "in2", rcpt: "box@here.example" } }));
+      await service.enqueue(mail(["a@there.example"]));
+      assert.deepEqual(events.map(({ rcpt }) => rcpt), [undefined, "box@here.example", "a@there.example"]);
     });
 
     test("can be given up while it waits", async (t) => {

@@ -35,6 +35,7 @@ export function controlledCarrier({ toSmartHost = false, answer }: { toSmartHost
   const carrier: Carrier = {
     toSmartHost,
     close: () => {},
+    resume: async () => {},
     async carry(domain, parcel, signal) {
       const opened = await parcel.body.open();
       const raw = Buffer.concat(opened instanceof Uint8Array ? [opened] : await opened.toArray()).toString("latin1");

@@ -6,6 +6,7 @@ import { destined, senderOf } from "../addresses.ts";
 import type { Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { MessageRow, RecipientRow, RecipientState } from "./migrations.ts";
+import type { Pause, PausesTable } from "./pauses-table.ts";
 import type { NewMessage, QueueTable } from "./queue-table.ts";
 
 /** One recipient of a queued message, as people see it. */
@@ -15,7 +16,10 @@ export interface QueuedRecipient {
   domain: string;
   state: RecipientState;
   attempts: number;
+  /** Time of the next attempt, or the end of the destination's pause if that is later. */
   nextTry: Date | undefined;
+  /** Set while the recipient is queued and its destination, or the host that replied last, is paused after failures. */
+  paused: { until: Date; why: string } | undefined;
   /** What the next hop said last, and who it was. */
   reply: SmtpReply | undefined;
   host: string | undefined;
@@ -52,9 +56,11 @@ export interface Queue {
   /** Resolves when everything is on the disk. Throws UserError (queueFull, noRecipients, senderInvalid), StoreError. */
   enqueue(mail: Outbound, options?: { replies?: ReadonlyMap<string, Result> }): Promise<Queued>;
   get(id: string): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] } | undefined>;
+  /** Forwards and replies queued for these inbound messages. */
+  ofInbound(messages: string[]): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] }[]>;
   /** Newest first; `next` is the `after` of the next page, undefined at the end. `account` left out is the platform's own mail. */
   list(filter: { account?: string; state?: RecipientState; domain?: string; after?: string; limit?: number }): Promise<{ items: (QueuedRecipient & { message: QueuedMessage })[]; next: string | undefined }>;
-  /** Tries at once everything that has not arrived, for as long as a new message. Throws UserError outboundNotFound, outboundGone. */
+  /** Immediately retries all undelivered recipients, with the retry period of a new message, and ends the pauses of their destinations. Throws UserError outboundNotFound, outboundGone. */
   resend(id: string): Promise<void>;
   /** Gives up what waits; what is under way goes on. Resolves with the recipients given up. Throws UserError outboundNotFound. */
   cancel(id: string): Promise<string[]>;
@@ -68,8 +74,11 @@ export interface QueueParts {
   trace: Trace;
   /** What recipients of a domain share: the domain, or one name for all. */
   destinationOf: (domain: string) => string;
-  /** Tells runners, here and elsewhere, that there is work. */
+  /** Wakes the runners of this and other processes. */
   announce: (destinations: string[]) => void;
+  pauses: Pick<PausesTable, "active" | "delete">;
+  /** Ends the pauses of destinations, in this and other processes, then wakes the runners. */
+  resume: (destinations: string[]) => void;
   /** Notes a message whose last recipient may be done. */
   finished: (messageId: string) => Promise<void>;
   isFull: () => Promise<{ waiting: number; limit: number } | undefined>;
@@ -104,10 +113,10 @@ export function createQueue(parts: QueueParts): Queue {
       body_in: small === undefined ? "objects" : "table", created_at: now, finished_at: null, body_until: null,
     };
     const shared = Map.groupBy(good, ({ domain }) => parts.destinationOf(domain));
-    const recipients = good.map(({ rcpt, domain, notify, orcpt }): RecipientRow => {
+    const recipients = good.map(({ rcpt, from: ownFrom, domain, notify, orcpt }): RecipientRow => {
       const before = replies?.get(rcpt);
       return {
-        id: nextId(now), message_id: id, account_id: message.account_id, rcpt, domain, destination: parts.destinationOf(domain), siblings: shared.get(parts.destinationOf(domain))!.length - 1, notify: notify?.join(",") ?? null, orcpt: orcpt ?? null,
+        id: nextId(now), message_id: id, account_id: message.account_id, rcpt, mail_from: ownFrom ?? null, domain, destination: parts.destinationOf(domain), siblings: shared.get(parts.destinationOf(domain))!.length - 1, notify: notify?.join(",") ?? null, orcpt: orcpt ?? null,
         state: before === undefined ? "queued" : "deferred", attempts: before === undefined ? 0 : 1, next_try: before === undefined ? now : now + parts.backoff(1), token: null, lease_until: null,
         reply_code: before?.reply.code ?? null, reply_enhanced: before?.reply.enhanced ?? null, reply_text: before?.reply.text ?? null, host: before?.host ?? null,
         tell_at: null, created_at: now, expires_at: now + parts.lifetimeMs, finished_at: null,
@@ -125,11 +134,23 @@ export function createQueue(parts: QueueParts): Queue {
     return { id, refused: bad };
   }
 
+  /** Pauses that affect these recipients, keyed by name. */
+  async function pausesOf(rows: RecipientRow[]): Promise<Map<string, Pause>> {
+    const names = new Set(rows.filter(({ next_try: next }) => next !== null).flatMap(({ destination, host }) => (host === null ? [destination] : [destination, host])));
+    return new Map((await parts.pauses.active(clock.now(), [...names])).map((pause) => [pause.name, pause]));
+  }
+
   return {
     enqueue,
     async get(id) {
       const found = await table.message(id);
-      return found && { message: showMessage(found.message), recipients: found.recipients.map(showRecipient) };
+      if (found === undefined) return undefined;
+      const pauses = await pausesOf(found.recipients);
+      return { message: showMessage(found.message), recipients: found.recipients.map((row) => showRecipient(row, pauses)) };
+    },
+    async ofInbound(inbound) {
+      const found = await table.ofInbound(inbound);
+      return found.map(({ message, recipients }) => ({ message: showMessage(message), recipients: recipients.map((row) => showRecipient(row, new Map())) }));
     },
     async list({ account = "", state, domain, after, limit = 100 }) {
       const most = Math.min(Math.max(1, limit), MAX_PAGE);
@@ -137,7 +158,8 @@ export function createQueue(parts: QueueParts): Queue {
       const rows = await table.list({ account, limit: most, ...(state && { state }), ...(domain !== undefined && { domain }), ...(id !== undefined && { after: { createdAt: Number(createdAt), id } }) });
       const messages = new Map((await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [row.id, showMessage(row)]));
       const last = rows.at(-1);
-      return { items: rows.map((row) => ({ ...showRecipient(row), message: messages.get(row.message_id)! })), next: rows.length < most || !last ? undefined : `${last.created_at}-${last.id}` };
+      const pauses = await pausesOf(rows);
+      return { items: rows.map((row) => ({ ...showRecipient(row, pauses), message: messages.get(row.message_id)! })), next: rows.length < most || !last ? undefined : `${last.created_at}-${last.id}` };
     },
     async resend(id) {
       const now = clock.now();
@@ -147,7 +169,9 @@ export function createQueue(parts: QueueParts): Queue {
       // There was nothing left to send.
       if (rows.length === 0) await parts.finished(id);
       for (const { rcpt } of rows) trace({ ...tracedAs(found.message, rcpt), at: new Date(now), step: "queued", detail: { ...tracedDetail(found.message, rcpt), resent: true } });
-      announce([...new Set(rows.map(({ destination }) => destination))]);
+      const destinations = [...new Set(rows.map(({ destination }) => destination))];
+      await parts.pauses.delete(destinations);
+      parts.resume(destinations);
     },
     async cancel(id) {
       const found = await table.message(id);
@@ -161,21 +185,36 @@ export function createQueue(parts: QueueParts): Queue {
   };
 }
 
-const showRecipient = (row: RecipientRow): QueuedRecipient => ({
-  id: row.id, rcpt: row.rcpt, domain: row.domain, state: row.state, attempts: row.attempts, nextTry: dateOf(row.next_try), reply: replyOfRow(row), host: row.host ?? undefined, finishedAt: dateOf(row.finished_at),
-});
+function showRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>): QueuedRecipient {
+  const waits = row.next_try !== null;
+  const ofDestination = waits ? pauses.get(row.destination) : undefined;
+  const pause = ofDestination ?? (waits && row.host !== null ? pauses.get(row.host) : undefined);
+  return {
+    id: row.id, rcpt: row.rcpt, domain: row.domain, state: row.state, attempts: row.attempts,
+    // A paused destination is not tried; if only a host is paused, another host may be tried earlier.
+    nextTry: dateOf(row.next_try === null ? null : Math.max(row.next_try, ofDestination?.until ?? 0)),
+    paused: pause && { until: new Date(pause.until), why: pause.why },
+    reply: replyOfRow(row), host: row.host ?? undefined, finishedAt: dateOf(row.finished_at),
+  };
+}
 
 export const showMessage = (row: MessageRow): QueuedMessage => ({
   id: row.id, account: row.account_id || undefined, zone: row.zone_id ?? undefined, cause: row.cause, from: row.mail_from, messageId: row.header_id, script: row.script ?? undefined, inbound: row.inbound_id === null ? undefined : { id: row.inbound_id, rcpt: row.inbound_rcpt ?? undefined }, vouched: row.vouched === 1,
   size: row.size, hasBody: row.body_in !== null, createdAt: new Date(row.created_at), finishedAt: dateOf(row.finished_at),
 });
 
+/** `rcpt` of a trace event: the inbound recipient if the message has one. */
+export function rcptOf({ cause, inbound }: { cause: Outbound["cause"]; inbound?: { rcpt?: string | undefined } | undefined }, to: string): { rcpt?: string } {
+  if (inbound?.rcpt !== undefined) return { rcpt: inbound.rcpt };
+  return inbound !== undefined && cause === "reply" ? {} : { rcpt: to };
+}
+
 export const replyOfRow = ({ reply_code, reply_enhanced, reply_text }: RecipientRow): SmtpReply | undefined =>
   reply_code === null ? undefined : { code: reply_code, enhanced: reply_enhanced ?? "", text: reply_text ?? "" };
 
-/** Every step of a message that passes through is told under the inbound message and the recipient it came for. */
-export const tracedAs = (message: MessageRow, rcpt: string): Pick<TraceEvent, "message" | "account" | "zone" | "rcpt"> => ({
-  message: message.inbound_id ?? message.id, rcpt: message.inbound_rcpt ?? rcpt, ...(message.account_id !== "" && { account: message.account_id }), ...(message.zone_id !== null && { zone: message.zone_id }),
+/** Steps of a forwarded message are traced under the inbound message and its recipient. A report about several recipients is traced without one. */
+export const tracedAs = (message: MessageRow, to: string): Pick<TraceEvent, "message" | "account" | "zone" | "rcpt"> => ({
+  message: message.inbound_id ?? message.id, ...rcptOf({ cause: message.cause, inbound: message.inbound_id === null ? undefined : { rcpt: message.inbound_rcpt ?? undefined } }, to), ...(message.account_id !== "" && { account: message.account_id }), ...(message.zone_id !== null && { zone: message.zone_id }),
 });
 
 export const tracedDetail = (message: MessageRow, to: string) => ({ outbound: message.id, messageId: message.header_id, to, cause: message.cause });

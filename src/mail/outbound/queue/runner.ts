@@ -11,6 +11,8 @@ import type { Settle } from "./settle.ts";
 
 export interface RunnerParts {
   table: ClaimsTable;
+  /** Deliveries start after it resolves. */
+  ready?: Promise<void>;
   bodies: Bodies;
   carrier: Carrier;
   settle: Settle;
@@ -66,6 +68,7 @@ export function startRunner(parts: RunnerParts): Runner {
   }
 
   async function loop() {
+    await parts.ready;
     while (!stopping.signal.aborted) {
       try {
         if (clock.now() - lastScan >= pollMs) {
@@ -185,7 +188,7 @@ export function startRunner(parts: RunnerParts): Runner {
     const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
     // To a smart host everything of a message goes at once; what waits from before there was one goes domain by domain.
     for (const [domain, group] of Map.groupBy(rows, (row) => (carrier.toSmartHost ? "" : row.domain))) {
-      const { results, reached, interrupted } = await carrier.carry(domain || group[0]!.domain, { from: message.mail_from, to: group.map(recipientOf), body, ...dsn }, held.controller.signal);
+      const { results, reached, interrupted } = await carrier.carry(domain || group[0]!.domain, { from: message.mail_from, own: message.cause !== "forward", to: group.map(recipientOf), body, ...dsn }, held.controller.signal);
       const unsettled = new Set(interrupted ? results.filter(({ outcome }) => outcome === "temporary").map(({ rcpt }) => rcpt) : []);
       const tried = group.filter((row) => !unsettled.has(row.rcpt));
       const back = group.filter((row) => unsettled.has(row.rcpt));
@@ -235,6 +238,7 @@ const LEAVE_BEHIND_MS = 2000;
 
 const recipientOf = (row: RecipientRow): ParcelRecipient => ({
   rcpt: row.rcpt,
+  ...(row.mail_from !== null && { from: row.mail_from }),
   ...(row.notify !== null && { notify: row.notify.split(",") as NonNullable<ParcelRecipient["notify"]> }),
   ...(row.orcpt !== null && { orcpt: row.orcpt }),
 });

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
-import { createManualClock } from "../../../kernel/index.ts";
-import { NOON, HOUR, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
+import { createManualClock, silentLog } from "../../../kernel/index.ts";
+import { createLocalEvents } from "../../../store/index.ts";
+import type { OutboundTables } from "./migrations.ts";
+import { NOON, HOUR, MINUTE, controlledCarrier, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
 
 /** What every engine promises of those that empty the outbound queue: several at once, and towards many destinations. */
 export function runnersConformance(engine: TestEngine): void {
@@ -42,16 +44,18 @@ export function runnersConformance(engine: TestEngine): void {
     });
 
     test("keep what they work on for as long as it takes", async (t) => {
-      const { start, clock } = await open(t);
+      const { db, start, clock } = await open(t);
+      const leaseUntil = async () => (await db.tables<OutboundTables>().selectFrom("outbound_recipients").select("lease_until").executeTakeFirst())?.lease_until ?? 0;
       const slow = controlledCarrier();
       const other = controlledCarrier();
       const first = await start(slow.carrier);
       const { id } = await first.enqueue(mail(["b@there.example"]));
       await slow.nth(1);
       await start(other.carrier);
-      for (let n = 0; n < 20; n++) {
-        clock.advance(15_000);
-        await settleDown();
+      for (let n = 0; n < 40; n++) {
+        clock.advance(5_000);
+        // Advance the clock only after the renewal: a lease of 60 s is renewed well before it expires.
+        await until(async () => (await leaseUntil()) > clock.now() + 30_000);
       }
       assert.equal(other.deliveries.length, 0);
       slow.deliveries[0]!.end();
@@ -128,6 +132,50 @@ export function runnersConformance(engine: TestEngine): void {
         clock.advance(1_000);
       }
       await until(() => deliveries.length === 5);
+    });
+
+    test("resend retries immediately despite a paused destination, in every process", async (t) => {
+      const { start, clock } = await open(t);
+      let down = true;
+      const resumed: string[] = [];
+      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(() => end(down ? "unreachable" : "delivered")) });
+      const events = createLocalEvents({ log: silentLog });
+      const service = await start({ ...carrier, resume: async (domain) => void resumed.push(domain) }, { events });
+      const other = await start(controlledCarrier().carrier, { run: false, events });
+      const ids = await Promise.all(Array.from({ length: 5 }, async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`], { account: "a1" }))).id!));
+      const recipient = async (id: string) => (await other.get(id))!.recipients[0]!;
+      await until(async () => (await recipient(ids[0]!)).paused !== undefined);
+      await until(async () => (await service.list({ account: "a1", state: "delivering" })).items.length === 0);
+      const pausedUntil = clock.now() + MINUTE;
+      for (const id of ids) {
+        const { paused, nextTry } = await recipient(id);
+        assert.deepEqual([paused?.until.getTime(), paused?.why], [pausedUntil, "later"]);
+        assert.ok(nextTry!.getTime() >= pausedUntil, "the next attempt is not before the end of the pause");
+      }
+      assert.deepEqual(await other.pausesOf("a1"), [{ destination: "gone.example", until: new Date(pausedUntil), why: "later" }]);
+      assert.deepEqual(await other.pausesOf("a2"), []);
+      down = false;
+      const before = deliveries.length;
+      await other.resend(ids[4]!);
+      await until(async () => (await stateOf(service, ids[4]!)) === "delivered");
+      assert.ok(deliveries.length > before);
+      assert.ok(resumed.every((domain) => domain === "gone.example") && resumed.length > 0, "the hosts of the destination are resumed too");
+      await until(async () => (await other.pausesOf("a1")).length === 0);
+    });
+
+    test("a pause survives a restart of its process", async (t) => {
+      const { start } = await open(t);
+      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
+      const first = await start(carrier);
+      for (let n = 0; n < 5; n++) await first.enqueue(mail([`b${n}@gone.example`]));
+      await until(async () => (await first.list({})).items.some(({ paused }) => paused !== undefined));
+      await until(async () => (await first.list({ state: "delivering" })).items.length === 0);
+      await first.stop({ graceMs: 0 });
+      const before = deliveries.length;
+      const second = await start(carrier);
+      await second.enqueue(mail(["c@gone.example"]));
+      await settleDown();
+      assert.deepEqual([second.paused().map(({ name }) => name), deliveries.length], [["gone.example"], before]);
     });
 
     test("that cannot be reached are left alone, tried with one message after a while, and their mail expires all the same", async (t) => {

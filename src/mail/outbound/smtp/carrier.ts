@@ -1,8 +1,8 @@
 import { getCACertificates } from "node:tls";
-import type { Clock, Log } from "../../../kernel/index.ts";
+import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { SmtpReply } from "../../messages/types.ts";
-import type { Carried, Carrier, DaneFor, LocalHop, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost } from "../types.ts";
-import { createBreaker, type Breaker } from "./breaker.ts";
+import type { Body, Carried, Carrier, DaneFor, Downgrade, LocalHop, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost } from "../types.ts";
+import { createBreaker, type Breaker, type BreakerOptions } from "./breaker.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { isTooManyRecipients, reply } from "./replies.ts";
@@ -34,6 +34,8 @@ export interface CarrierOptions {
   daneFor?: DaneFor;
   /** Tells domains of ours apart; not asked where there are smart hosts. */
   localHop?: LocalHop;
+  /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
+  downgrade?: Downgrade;
   /** Certificates to trust beside the system's, PEM. */
   ca?: string | string[];
   timeouts?: Partial<SmtpTimeouts>;
@@ -43,15 +45,18 @@ export interface CarrierOptions {
   idleMs?: number;
   maxIdle?: number;
   random?: () => number;
+  /** Called when a host is paused after failures, and when it resumes. */
+  onPause?: BreakerOptions["onPause"];
+  onResume?: BreakerOptions["onResume"];
 }
 
 const SECOND = 1000;
 
 /** Delivers over SMTP: to the MX hosts of the domain, or to the smart hosts. */
 export function createCarrier(options: CarrierOptions): Carrier & { breaker: Breaker } {
-  const { clock, log, policyFor, daneFor, localHop, maxHosts = 4, smartHosts = [] } = options;
+  const { clock, log, policyFor, daneFor, localHop, downgrade = refuseAll, maxHosts = 4, smartHosts = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-  const breaker = createBreaker({ clock, after: 3, minMs: 60 * SECOND, maxMs: 30 * 60 * SECOND });
+  const breaker = createBreaker({ clock, after: 3, minMs: 60 * SECOND, maxMs: 30 * 60 * SECOND, ...(options.onPause && { onPause: options.onPause }), ...(options.onResume && { onResume: options.onResume }) });
   const targetsOf = createTargets({ routes: createRoutes(options), smartHosts, policyFor, daneFor, localHop });
   const pool: Pool = createPool({
     name: options.name, timeouts,
@@ -86,7 +91,18 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     }
   }
 
-  async function speak(session: Session, parcel: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
+  /** The message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
+  async function fitted({ peer: host, extensions }: Session, { body, own = false }: Parcel): Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }> {
+    const [eightBitMime, smtpUtf8] = [extensions.has("8BITMIME"), extensions.has("SMTPUTF8")];
+    if ((eightBitMime || !body.eightBit) && (smtpUtf8 || !body.utf8Header)) return { ok: true, body };
+    try {
+      return await downgrade(body, { own, eightBitMime, smtpUtf8 });
+    } catch (err) {
+      throw new SessionFailure(reply(451, "4.3.0", `failed to convert the message for ${host}: ${messageOf(err)}`), { ours: true, cause: err });
+    }
+  }
+
+  async function speak(session: Session, given: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
     const { peer: host, tls, extensions, maxSize } = session;
     const results: Result[] = [];
     const wishes = new Set(extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : []);
@@ -96,18 +112,21 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       for (const { rcpt } of to) add(rcpt, outcome, answer);
       return results;
     };
+    if (!extensions.has("SMTPUTF8") && !isAscii(given.from)) return addAll("permanent", reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`));
+    const fit = await fitted(session, given);
+    if (!fit.ok) return addAll("permanent", reply(fit.reply.code, fit.reply.enhanced, `${host}: ${fit.reply.text}`));
+    const parcel = { ...given, body: fit.body };
     if (maxSize > 0 && parcel.body.size > maxSize) return addAll("permanent", reply(552, "5.3.4", `${host} takes ${maxSize} octets, the message has ${parcel.body.size}`));
-    if (!extensions.has("SMTPUTF8") && !isAscii(parcel.from)) return addAll("permanent", reply(550, "5.6.7", `${host} does not take addresses with letters beyond ASCII (SMTPUTF8)`));
     for (let rest = to; rest.length > 0; ) {
       const { group, others } = nextGroup(rest);
-      const [{ rcpt }] = group as [ParcelRecipient];
+      const [{ rcpt, from = parcel.from }] = group as [ParcelRecipient];
       if (!extensions.has("SMTPUTF8") && !isAscii(rcpt)) {
-        add(rcpt, "permanent", reply(550, "5.6.7", `${host} does not take addresses with letters beyond ASCII (SMTPUTF8)`));
+        add(rcpt, "permanent", reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`));
         rest = rest.slice(1);
         continue;
       }
-      const utf8 = extensions.has("SMTPUTF8") && (parcel.body.utf8Header || [parcel.from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
-      const answers = await speakOrKeep(session, parcel, group, utf8, signal, results);
+      const utf8 = extensions.has("SMTPUTF8") && (parcel.body.utf8Header || [from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
+      const answers = await speakOrKeep(session, { ...parcel, from }, group, utf8, signal, results);
       const taken = answers.some(({ outcome }) => outcome === "delivered");
       const again = new Set(taken ? answers.filter((one) => isTooManyRecipients(one.reply)).map((one) => one.rcpt) : []);
       for (const one of answers) if (!again.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
@@ -151,7 +170,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       const blocked = breaker.blocked(peer);
       if (blocked !== undefined) {
         declined = false;
-        last ??= { reply: reply(451, "4.4.1", `${peer} is left alone for a while: ${blocked.why}`), host: peer };
+        last ??= { reply: reply(451, "4.4.1", `${peer} is paused until ${new Date(blocked.until).toISOString()} after failures: ${blocked.why}`), host: peer };
         continue;
       }
       tried++;
@@ -192,9 +211,17 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
         return { results, reached: true, interrupted: signal.aborted };
       }
     },
+    async resume(domain) {
+      const targets = await targetsOf(domain).catch(() => []);
+      if (Array.isArray(targets)) for (const target of targets) breaker.resume(nameOf(target));
+    },
     close: () => pool.close(),
   };
 }
+
+const refuseAll: Downgrade = async ({ utf8Header }, { smtpUtf8 }) => ({
+  ok: false, reply: utf8Header && !smtpUtf8 ? reply(550, "5.6.7", "the server does not support SMTPUTF8, which UTF-8 header fields need") : reply(554, "5.6.3", "the server does not support 8BITMIME"),
+});
 
 /** Some recipients were through when the connection broke. */
 class PartlyDone extends Error {
@@ -214,9 +241,9 @@ function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
   return declined || answer.code < 500 ? answer : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
 }
 
-/** nodemailer says one NOTIFY and ORCPT for all recipients of a transaction: those who differ come in the next. */
+/** A transaction has one envelope sender, and nodemailer sends one NOTIFY and ORCPT per transaction: other recipients go to the next one. */
 function nextGroup(to: ParcelRecipient[]): { group: ParcelRecipient[]; others: ParcelRecipient[] } {
-  const wish = ({ notify, orcpt, rcpt }: ParcelRecipient) => JSON.stringify([notify, orcpt, isAscii(rcpt)]);
+  const wish = ({ from, notify, orcpt, rcpt }: ParcelRecipient) => JSON.stringify([from, notify, orcpt, isAscii(rcpt)]);
   const first = wish(to[0]!);
   const group = to.filter((one) => wish(one) === first).slice(0, MAX_RECIPIENTS);
   const taken = new Set(group);

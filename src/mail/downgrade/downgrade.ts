@@ -1,0 +1,103 @@
+import { isAscii } from "node:buffer";
+import { Readable } from "node:stream";
+import { planSevenBit, sevenBitBody, sevenBitHeader } from "../../protocol/mime/index.ts";
+import { createHeaderEnd, readHeader } from "../../protocol/rfc5322/index.ts";
+import type { Signer, Signing } from "../authenticate/sign.ts";
+import type { SmtpReply } from "../messages/types.ts";
+import type { Body, Downgrade } from "../outbound/types.ts";
+import { asciiHeader } from "./ascii-header.ts";
+import { takeOwnSignatures, type FindKey } from "./own-signatures.ts";
+
+export interface DowngradeDeps {
+  signer: Signer;
+  findKey: FindKey;
+}
+
+const LIMITS = { maxBytes: 2 * 1024 * 1024, maxFields: 20_000 };
+
+/** Replies for messages that cannot be converted (RFC 6152 3, RFC 6531 3.2). */
+const notEncodable = (why: string): SmtpReply => ({ code: 554, enhanced: "5.6.3", text: `the next hop does not support 8BITMIME, and the message cannot be encoded: ${why}` });
+const notAscii = (why: string): SmtpReply => ({ code: 550, enhanced: "5.6.7", text: `the next hop does not support SMTPUTF8, and ${why}` });
+
+/**
+ * Converts messages for servers without 8BITMIME or SMTPUTF8 and signs them again with the same keys. Foreign signatures no longer verify
+ * afterwards; the ARC set records that they did. The message is streamed three times: to plan the conversion, to sign, and to send.
+ */
+export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
+  return async (body, { own, eightBitMime, smtpUtf8 }) => {
+    const { header, open } = await splitBody(body);
+    const encodeHeader = body.utf8Header && !(smtpUtf8 && eightBitMime);
+    if (encodeHeader && !own) return { ok: false, reply: notAscii("header fields of a forwarded message must not be changed") };
+    const { rest, signing } = await takeOwnSignatures(header, findKey);
+    const ascii = encodeHeader ? asciiHeader(rest) : { header: rest };
+    if ("field" in ascii) return { ok: false, reply: notAscii(`the field ${ascii.field || "without a name"} cannot be converted to ASCII`) };
+    if (eightBitMime) return { ok: true, body: await signedAgain(ascii.header, open, signing, body.eightBit) };
+    if (!isAscii(ascii.header)) return { ok: false, reply: notEncodable("its header section contains 8-bit data") };
+    const plan = await planSevenBit(ascii.header, open());
+    if ("why" in plan) return { ok: false, reply: notEncodable(plan.why) };
+    const encoded = sevenBitHeader(ascii.header, plan, fieldsOf(ascii.header));
+    return { ok: true, body: await signedAgain(encoded, () => sevenBitBody(ascii.header, open(), plan), signing, false) };
+  };
+
+  async function signedAgain(header: Buffer, open: () => AsyncIterable<Uint8Array>, signing: Signing, eightBit: boolean): Promise<Body> {
+    let size = header.length;
+    async function* counted() {
+      for await (const chunk of open()) {
+        size += chunk.length;
+        yield chunk;
+      }
+    }
+    const signatures = await signer.sign({ headerBlock: header, open: () => Readable.from(counted(), { objectMode: false }) }, signing);
+    // Without signatures the message has not been read yet; its size is needed.
+    if (size === header.length) for await (const _chunk of counted()) continue;
+    const top = Buffer.concat([Buffer.from(signatures), header]);
+    async function* whole() {
+      yield top;
+      yield* open();
+    }
+    return { size: size + top.length - header.length, eightBit, utf8Header: false, open: () => Readable.from(whole(), { objectMode: false }) };
+  }
+}
+
+function fieldsOf(header: Uint8Array) {
+  const reading = readHeader(header, LIMITS);
+  return reading.ok ? reading.fields : [];
+}
+
+/** The header section and a reader for the rest, which starts with the empty line. The reader opens the body on first read. */
+async function splitBody(body: Body): Promise<{ header: Buffer; open: () => AsyncIterable<Uint8Array> }> {
+  const scan = createHeaderEnd();
+  const begun: Uint8Array[] = [];
+  let end: number | undefined;
+  for await (const chunk of pieces(await body.open())) {
+    begun.push(chunk);
+    end = scan.push(chunk);
+    if (end !== undefined) break;
+  }
+  const bytes = Buffer.concat(begun);
+  const length = end ?? bytes.length;
+  return { header: Buffer.from(bytes.subarray(0, length)), open: () => after(length, body) };
+}
+
+const PIECE = 64 * 1024;
+
+/** Splits into bounded chunks, so that a large in-memory message does not block the event loop. */
+async function* pieces(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
+  if (!(raw instanceof Uint8Array)) {
+    yield* raw as AsyncIterable<Uint8Array>;
+    return;
+  }
+  for (let at = 0; at < raw.length; at += PIECE) {
+    if (at > 0) await new Promise(setImmediate);
+    yield raw.subarray(at, at + PIECE);
+  }
+}
+
+async function* after(length: number, body: Body): AsyncGenerator<Uint8Array> {
+  let skip = length;
+  for await (const chunk of pieces(await body.open())) {
+    const from = Math.min(skip, chunk.length);
+    skip -= from;
+    if (from < chunk.length) yield chunk.subarray(from);
+  }
+}

@@ -31,11 +31,11 @@ describe("DMARC reports of a zone", () => {
 
       const before = await reports.of(zone);
       assert.deepEqual([before.enabled, before.skipWizard, before.status, before.ruaPrefix.length], [false, false, "missing-dmarc-report", 32]);
-      assert.equal(await reports.takes(`${before.ruaPrefix}@reports.us.example`), false);
+      assert.equal(await reports.zoneAt(`${before.ruaPrefix}@reports.us.example`), undefined);
       const on = await reports.update(zone, { enabled: true, skipWizard: true });
       const uri = `mailto:${before.ruaPrefix}@reports.us.example`;
       assert.deepEqual([on.enabled, on.skipWizard, on.status, on.ruaPrefix, await texts()], [true, true, undefined, before.ruaPrefix, [`v=DMARC1; p=none; rua=${uri};`]]);
-      assert.deepEqual([await reports.takes(`${before.ruaPrefix.toUpperCase()}@REPORTS.us.example`), await reports.takes(`${"0".repeat(32)}@reports.us.example`), await reports.takes("x@reports.us.example")], [true, false, false]);
+      assert.deepEqual([await reports.zoneAt(`${before.ruaPrefix.toUpperCase()}@REPORTS.us.example`), await reports.zoneAt(`${"0".repeat(32)}@reports.us.example`), await reports.zoneAt("x@reports.us.example")], [{ zone: zone.id, account: zone.account }, undefined, undefined]);
       const off = await reports.update(zone, { enabled: false });
       assert.deepEqual([off.enabled, off.skipWizard, off.status, await texts()], [false, true, "missing-dmarc-rua", ["v=DMARC1; p=none;"]]);
 
@@ -75,7 +75,7 @@ describe("DMARC reports of a zone", () => {
         const zone = await newZone(`${name}.example`);
         names.set(name, { zone, address: `${(await reports.update(zone, { enabled: true })).ruaPrefix}@reports.us.example` });
       }
-      const taken = async () => (await Promise.all([...names].map(async ([name, { address }]) => ((await reports.takes(address)) ? [name] : [])))).flat().join(" ");
+      const taken = async () => (await Promise.all([...names].map(async ([name, { address }]) => ((await reports.zoneAt(address)) !== undefined ? [name] : [])))).flat().join(" ");
       const remove = async (name: string) => {
         const { id } = names.get(name)!.zone;
         await zones.delete(id);

@@ -3,7 +3,11 @@ import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type DnsRecord, type Zone, type Zones } from "../../zones/index.ts";
 import { isSpf, textOf } from "../routing/spf.ts";
 import { isDmarc, ruaOf, withoutRua, withRua } from "./dmarc-text.ts";
-import { forgetReports, isRuaPrefix, keepReports, reportsOf, zonesWithReports, type DmarcReportRow, type DmarcReportTables } from "./reports-table.ts";
+import { dmarcStatistics, type DmarcStatistics, type StatisticsRequest } from "./dmarc-statistics.ts";
+import { tlsStatistics, type TlsStatistics } from "./tls-statistics.ts";
+import { createReportIntake, RETENTION_DAYS, type ReportIntake } from "./report-intake.ts";
+import { createReportRows, type ReportBounds } from "./report-rows-table.ts";
+import { forgetReports, keepReports, reportsAt, reportsOf, zonesWithReports, type DmarcReportRow, type DmarcReportTables } from "./reports-table.ts";
 
 export type DmarcReportStatus = "missing-dmarc-report" | "multiple-dmarc-reports" | "missing-dmarc-rua" | "cname-on-dmarc-record";
 
@@ -26,12 +30,18 @@ export interface DmarcReports extends DmarcReportRow {
   records: MailAuthRecords;
 }
 
-export interface DmarcReporting {
+export interface DmarcReporting extends ReportIntake {
   of(zone: Zone): Promise<DmarcReports>;
   /** What is not given stays. Enabled, the zone's DMARC record asks for reports to our address, and is made where there is none. Throws what changing records throws. */
   update(zone: Zone, change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined }): Promise<DmarcReports>;
-  /** Whether reports are sent to this address. */
-  takes(address: string): Promise<boolean>;
+  /** The zone whose report address this is. Undefined for any other address, and where the zone asks for no reports. */
+  zoneAt(address: string): Promise<{ zone: string; account: string } | undefined>;
+  /** The address that reports about TLS go to, as a URI; from now on they are taken there. */
+  tlsReportUri(zone: Zone): Promise<string>;
+  /** Counts of the reports about TLS that were received. */
+  tlsStatistics(zone: string, request: StatisticsRequest): Promise<TlsStatistics>;
+  /** Counts of the aggregate reports that were received. */
+  statistics(zone: string, request: StatisticsRequest): Promise<DmarcStatistics>;
   /** Deletes what is kept about zones that are gone; done by itself when a zone is deleted. To be called at start, in case nobody was there to hear of it. */
   tidy(): Promise<void>;
   close(): void;
@@ -48,14 +58,22 @@ export interface DmarcReportingOptions {
   /** Asks the world. Rejects when there is nothing. */
   resolveTxt(name: string): Promise<string[][]>;
   log?: Log;
+  bounds?: Partial<ReportBounds>;
 }
+
+/** A large receiver sends one report a day for each domain; statistics of 400 days fit well. */
+const BOUNDS: ReportBounds = { perSender: 100, rowsPerZone: 100_000 };
+const DAY_MS = 86_400_000;
 
 /** Of each kind that is shown. */
 const MAX_SHOWN = 100;
 const TIDY_BATCH = 500;
 
-export function createDmarcReporting({ db, events, zones, clock, ids, domain, resolveTxt, log = silentLog }: DmarcReportingOptions): DmarcReporting {
+export function createDmarcReporting({ db, events, zones, clock, ids, domain, resolveTxt, log = silentLog, bounds }: DmarcReportingOptions): DmarcReporting {
   const tables = db.tables<DmarcReportTables>();
+  const rows = createReportRows(db, { ...BOUNDS, ...bounds });
+  const intake = createReportIntake({ rows, zones, clock });
+  let expiredAt = clock.now();
   const { managed } = zones.records;
   const uriOf = ({ ruaPrefix }: DmarcReportRow) => `mailto:${ruaPrefix}@${domain}`;
 
@@ -82,7 +100,7 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     const kept = await reportsOf(tables, zone.id);
     if (kept !== undefined) return kept;
     const now = clock.now();
-    await keepReports(tables, { zone: zone.id, account: zone.account, ruaPrefix: ids.hex(), enabled: false, skipWizard: false, createdAt: now, modifiedAt: now });
+    await keepReports(tables, { zone: zone.id, account: zone.account, ruaPrefix: ids.hex(), enabled: false, skipWizard: false, tls: false, createdAt: now, modifiedAt: now });
     return (await reportsOf(tables, zone.id))!;
   }
 
@@ -109,17 +127,29 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     await zones.records.create(zone, { type: "TXT", name: `${record.name}.`, content: text, ttl: record.ttl });
   }
 
+  async function expire(): Promise<void> {
+    expiredAt = clock.now();
+    await rows.expire(expiredAt - RETENTION_DAYS * DAY_MS);
+  }
+
+  async function forget(zone: string): Promise<void> {
+    await rows.deleteZone(zone);
+    // Last: by this row the zone is found again after a crash.
+    await forgetReports(tables, zone);
+  }
+
   async function tidy(): Promise<void> {
+    await expire();
     for (let after: string | undefined = ""; after !== undefined; ) {
       const kept: string[] = await zonesWithReports(tables, after, TIDY_BATCH);
-      for (const id of kept) if ((await zones.find(id)) === undefined) await forgetReports(tables, id);
+      for (const id of kept) if ((await zones.find(id)) === undefined) await forget(id);
       after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
     }
   }
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id: some hints were lost.
-    (zone === "" ? tidy() : forgetReports(tables, zone)).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
+    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
   });
 
   return {
@@ -131,10 +161,24 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
       await keepReports(tables, { ...row, enabled: enabled ?? row.enabled, skipWizard: skipWizard ?? row.skipWizard, modifiedAt: clock.now() });
       return shown(zone);
     },
-    async takes(address) {
+    async zoneAt(address) {
       const [, prefix, host] = /^([0-9a-f]{32})@(.+)$/.exec(address.toLowerCase()) ?? [];
-      return host === domain && isRuaPrefix(tables, prefix!);
+      const row = host === domain ? await reportsAt(tables, prefix!) : undefined;
+      return row?.enabled || row?.tls ? { zone: row.zone, account: row.account } : undefined;
     },
+    async take(mail) {
+      const taken = await intake.take(mail);
+      if (!taken.recorded) log.info({ zone: mail.zone, from: mail.envelope.from, why: taken.why }, "dmarc-reports: report ignored");
+      if (clock.now() - expiredAt > DAY_MS) await expire();
+      return taken;
+    },
+    async tlsReportUri(zone) {
+      const row = await rowOf(zone);
+      if (!row.tls) await keepReports(tables, { ...row, tls: true });
+      return uriOf(row);
+    },
+    tlsStatistics: (zone, request) => tlsStatistics(rows, zone, request),
+    statistics: (zone, request) => dmarcStatistics(rows, zone, request),
     tidy,
     close: unsubscribe,
   };

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../kernel/index.ts";
+import { domainOf } from "../../protocol/rfc5322/index.ts";
+import type { Zone, Zones } from "../../zones/index.ts";
+import type { Verdict } from "../authenticate/verdict.ts";
+import { mailErrors } from "../errors.ts";
+import { isAuthorAuthenticated } from "../forwarding/vouched.ts";
+import type { Envelope, MailSource } from "../messages/types.ts";
+import { readAggregate } from "./aggregate.ts";
+import { MAX_REPORT_MESSAGE_BYTES, readReportFile } from "./report-file.ts";
+import type { ReportHead, ReportRows } from "./report-rows-table.ts";
+import { readTlsReport } from "./tls-report.ts";
+
+/** Mail to the report address of a zone. */
+export interface ReportMail {
+  /** The zone's id. */
+  zone: string;
+  envelope: Pick<Envelope, "from">;
+  source: Pick<MailSource, "size" | "open">;
+  /** Undefined where senders are not authenticated: nothing is recorded. */
+  verdict?: Pick<Verdict, "spf" | "dkim" | "dmarc"> | undefined;
+}
+
+export type Intake = { recorded: true } | { recorded: false; why: string };
+
+export interface ReportIntake {
+  /** Reads a report into the statistics of its zone, on the disk when it resolves. Rejects when the database or the DNS fails, or too many are being read: the sender tries again. */
+  take(mail: ReportMail): Promise<Intake>;
+}
+
+export interface ReportIntakeDeps {
+  rows: Pick<ReportRows, "recordDmarc" | "recordTls">;
+  zones: Pick<Zones, "find">;
+  clock: Pick<Clock, "now">;
+}
+
+/** Days for which statistics are stored. */
+export const RETENTION_DAYS = 400;
+const DAY_MS = 86_400_000;
+/** Reports that wait while another one is read: each may take some 5 MiB and half a second. */
+const MAX_WAITING = 20;
+
+const ignored = (why: string): Intake => ({ recorded: false, why });
+
+export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): ReportIntake {
+  let waiting = 0;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One report after the other. */
+  async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (waiting >= MAX_WAITING) throw mailErrors.reportsBusy();
+    waiting++;
+    const turn = last.then(work);
+    last = turn.catch(() => {}).finally(() => waiting--);
+    return turn;
+  }
+
+  async function read({ zone: id, source }: ReportMail, sender: string): Promise<Intake> {
+    const zone = await zones.find(id);
+    if (zone === undefined) return ignored("the zone does not exist");
+    const file = await readReportFile(await bytesOf(source));
+    if (!file.ok) return ignored(file.why);
+    return file.format === "xml" ? takeAggregate(zone, sender, file.content) : takeTls(zone, sender, file.content);
+  }
+
+  async function takeAggregate(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
+    const reading = readAggregate(content);
+    if (!reading.ok) return ignored(reading.why);
+    const { report } = reading;
+    const why = problemOf(zone, report.begin, [report.domain]);
+    return why === undefined ? recorded(await rows.recordDmarc(headOf("dmarc", zone.id, sender, report), report.records)) : ignored(why);
+  }
+
+  async function takeTls(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
+    const reading = readTlsReport(content);
+    if (!reading.ok) return ignored(reading.why);
+    const { report } = reading;
+    const why = problemOf(zone, report.begin, report.policies.map(({ domain }) => domain));
+    return why === undefined ? recorded(await rows.recordTls(headOf("tls", zone.id, sender, report), report.policies)) : ignored(why);
+  }
+
+  /** Why a report does not count for a zone. */
+  function problemOf({ name }: Zone, begin: number, domains: readonly string[]): string | undefined {
+    const other = domains.find((domain) => domain !== name && !domain.endsWith(`.${name}`));
+    if (other !== undefined) return `the report is about ${other}, which is not in the zone ${name}`;
+    if (begin >= clock.now() - RETENTION_DAYS * DAY_MS && begin <= clock.now() + DAY_MS) return undefined;
+    return `the report begins at ${new Date(begin).toISOString()}, which is not in the last ${RETENTION_DAYS} days`;
+  }
+
+  function headOf(kind: ReportHead["kind"], zone: string, sender: string, { orgName, reportId, begin, end }: Pick<ReportHead, "orgName" | "reportId" | "begin" | "end">): ReportHead {
+    // The sender is part of the key: another one cannot take the id of a report that is still to come.
+    const key = createHash("sha256").update(JSON.stringify([sender, orgName, reportId])).digest("hex");
+    return { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt: clock.now() };
+  }
+
+  return {
+    async take(mail) {
+      // The sender tries again; without the DNS the report would be lost.
+      if (mail.verdict?.dmarc.result === "temperror") throw mailErrors.authenticationUnclear({ what: `the DMARC record of ${mail.verdict.dmarc.from ?? "the author domain"}` });
+      const sender = senderOf(mail);
+      if (sender === undefined) return ignored("the sender is not authenticated");
+      if (mail.source.size > MAX_REPORT_MESSAGE_BYTES) return ignored(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
+      return inTurn(() => read(mail, sender));
+    },
+  };
+}
+
+/** The authenticated domain of the sender. */
+function senderOf({ envelope, verdict }: ReportMail): string | undefined {
+  if (verdict === undefined || !isAuthorAuthenticated(envelope, verdict)) return undefined;
+  return (verdict.dmarc.result === "pass" ? verdict.dmarc.from : domainOf(envelope.from))?.toLowerCase().slice(0, 255);
+}
+
+function recorded(result: "recorded" | "duplicate" | "too many"): Intake {
+  if (result === "recorded") return { recorded: true };
+  return ignored(result === "duplicate" ? "the report was recorded before" : "the sender has sent too many reports today");
+}
+
+async function bytesOf(source: Pick<MailSource, "open">): Promise<Buffer> {
+  const body = source.open();
+  return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : Buffer.concat(await body.toArray());
+}

@@ -1,0 +1,84 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import type { Reading } from "./aggregate.ts";
+import { reportText } from "./report-text.ts";
+
+/** A report about TLS (RFC 8460 4.4), as far as statistics need it. */
+export interface TlsReport {
+  orgName: string;
+  reportId: string;
+  /** Epoch milliseconds. */
+  begin: number;
+  end: number;
+  policies: TlsPolicyResult[];
+}
+
+export interface TlsPolicyResult {
+  /** "sts", "tlsa" or "no-policy-found". */
+  type: TlsPolicyType;
+  /** Lower case. */
+  domain: string;
+  /** Sessions. */
+  successful: number;
+  failed: number;
+  failures: TlsFailure[];
+}
+
+export type TlsPolicyType = "tlsa" | "sts" | "no-policy-found";
+
+export interface TlsFailure {
+  /** RFC 8460 4.3, for example "certificate-expired". */
+  resultType: string;
+  /** Empty where the reporter does not tell. */
+  receivingMx: string;
+  sendingIp: string;
+  sessions: number;
+}
+
+const MAX_POLICIES = 100;
+export const MAX_FAILURES = 5_000;
+/** Sessions of one entry; the sum over all rows of a zone is still exact. */
+const MAX_COUNT = 1_000_000_000;
+
+const text = z.string().transform(reportText).pipe(z.string().min(1));
+const count = z.number().int().min(0).max(MAX_COUNT);
+const time = z.string().max(40).transform(Date.parse).pipe(z.number().int().min(0).max(4_102_444_800_000));
+
+const reportSchema = z.object({
+  "organization-name": text,
+  "report-id": text,
+  "date-range": z.object({ "start-datetime": time, "end-datetime": time }),
+  policies: z.array(z.object({
+    policy: z.object({
+      "policy-type": z.enum(["tlsa", "sts", "no-policy-found"]),
+      "policy-domain": z.string().max(256).transform((name) => reportText(name).toLowerCase().replace(/\.$/, "")).pipe(z.string().min(1)),
+    }),
+    summary: z.object({ "total-successful-session-count": count, "total-failure-session-count": count }),
+    "failure-details": z.array(z.object({
+      "result-type": z.string().regex(/^[a-z0-9-]{1,64}$/i).transform((word) => word.toLowerCase()),
+      "receiving-mx-hostname": z.string().transform((name) => reportText(name).toLowerCase()).optional(),
+      "sending-mta-ip": z.string().transform((ip) => (isIP(ip.trim()) === 0 ? "" : ip.trim().toLowerCase())).optional(),
+      "failed-session-count": count,
+    })).max(MAX_FAILURES).nullish(),
+  })).min(1).max(MAX_POLICIES),
+});
+
+/** Reads the JSON of a report. Never throws. */
+export function readTlsReport(content: Uint8Array): Reading<TlsReport> {
+  let tree: unknown;
+  try {
+    tree = JSON.parse(Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8").replace(/^\ufeff/, ""));
+  } catch (err) {
+    return { ok: false, why: `the report is not valid JSON: ${reportText((err as Error).message)}` };
+  }
+  const read = reportSchema.safeParse(tree);
+  if (!read.success) return { ok: false, why: `the report is not a TLS report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid` };
+  const { "organization-name": orgName, "report-id": reportId, "date-range": { "start-datetime": begin, "end-datetime": end }, policies } = read.data;
+  if (end < begin) return { ok: false, why: "the report ends before it begins" };
+  const all = policies.map(({ policy, summary, "failure-details": details }): TlsPolicyResult => ({
+    type: policy["policy-type"], domain: policy["policy-domain"], successful: summary["total-successful-session-count"], failed: summary["total-failure-session-count"],
+    failures: (details ?? []).map((one) => ({ resultType: one["result-type"], receivingMx: one["receiving-mx-hostname"] ?? "", sendingIp: one["sending-mta-ip"] ?? "", sessions: one["failed-session-count"] })),
+  }));
+  if (all.reduce((sum, { failures }) => sum + failures.length, 0) > MAX_FAILURES) return { ok: false, why: `the report has more than ${MAX_FAILURES} failures` };
+  return { ok: true, report: { orgName, reportId, begin, end, policies: all } };
+}

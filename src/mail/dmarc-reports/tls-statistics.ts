@@ -1,0 +1,33 @@
+import type { StatisticsRequest } from "./dmarc-statistics.ts";
+import type { ReportRows, TlsCounts, TlsGroup } from "./report-rows-table.ts";
+
+/** The TLS reports about a zone, added up. */
+export interface TlsStatistics {
+  since: string;
+  until: string;
+  /** Reports received, of any domain. */
+  reports: number;
+  totals: TlsCounts;
+  days: ({ day: string } & TlsCounts)[];
+  /** By policy, by reason and host, by reporter and the authenticated domain it reports from: the largest first. */
+  policies: ({ domain: string; policyType: string } & TlsCounts)[];
+  failures: { resultType: string; receivingMx: string; sessions: number }[];
+  reporters: ({ orgName: string; sender: string } & TlsCounts)[];
+}
+
+/** More than there can be. */
+const MAX_DAYS = 1000;
+
+export async function tlsStatistics(rows: Pick<ReportRows, "countTls" | "countTlsFailures" | "countReports">, zone: string, { since, until, domain, limit }: StatisticsRequest): Promise<TlsStatistics> {
+  const filter = { zone, since, until, domain };
+  const counted = <const Group extends TlsGroup>(by: readonly Group[], most: number) => rows.countTls(filter, by, most);
+  const [totals] = await counted([], 1);
+  const days = await counted(["day"], MAX_DAYS);
+  const policies = await counted(["policy_domain", "policy_type"], limit);
+  const reporters = await counted(["org_name", "sender"], limit);
+  return {
+    since, until, totals: totals!, days, failures: await rows.countTlsFailures(filter, limit), reports: await rows.countReports("tls", zone, Date.parse(since), Date.parse(until) + 86_400_000),
+    policies: policies.map(({ policy_domain, policy_type, ...counts }) => ({ domain: policy_domain, policyType: policy_type, ...counts })),
+    reporters: reporters.map(({ org_name, ...counts }) => ({ orgName: org_name, ...counts })),
+  };
+}

@@ -32,6 +32,11 @@ export const mailErrors = defineErrors("mail", {
     message: "Not enough storage to take the message, try again later",
     fix: "Free space on the disk that holds the mail folder.",
   },
+  tooManyFiles: {
+    code: "E_INTERNAL_SERVER_ERROR", http: 503, smtp: 451, enhanced: "4.3.2",
+    message: "Too many open files, try again later",
+    fix: "Raise the open-file limit: LimitNOFILE= in the systemd unit, or `ulimit -n` in the shell that starts the server.",
+  },
   fault: { code: "E_INTERNAL_SERVER_ERROR", http: 500, smtp: 451, enhanced: "4.3.0", message: "The message could not be processed, try again later" },
   listenFailed: {
     code: "E_LISTEN", http: 500,
@@ -48,6 +53,8 @@ export const mailErrors = defineErrors("mail", {
     message: "Port {port} on {host} is in use by another program; SMTP cannot listen there.",
     fix: "Stop that program, or choose another port: {otherPort} takes any free one.",
   },
+
+  reportsBusy: { code: "E_INTERNAL_SERVER_ERROR", http: 503, smtp: 451, enhanced: "4.3.2", message: "Too many reports are being read, try again later" },
 
   // ---- handing it to its recipient
   noSuchRecipient: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "No such recipient: {address}" },
@@ -114,6 +121,11 @@ export const mailErrors = defineErrors("mail", {
   },
   invalidMessageId: { code: "E_VALIDATION_ERROR", http: 400, message: "invalid message-id", fix: "Give the message a Message-ID header, like <id@example.com>." },
   invalidHeaders: { code: "E_VALIDATION_ERROR", http: 400, message: "invalid headers set", fix: "Leave out the Received header: servers write it." },
+  senderFieldInvalid: {
+    code: "E_VALIDATION_ERROR", http: 400, smtp: 550, enhanced: "5.6.0", message: "The {field} field contains no address: {value}",
+    fix: "Set {field} to an address in one of your domains, or omit it (RFC 5322 3.6.2, 3.6.6).",
+  },
+  tooManySenders: { code: "E_VALIDATION_ERROR", http: 400, smtp: 550, enhanced: "5.6.0", message: "The message has {count} sender domains in addition to the From domain; the maximum is {limit}", fix: "Remove the Resent-From fields that earlier resends added." },
   recipientNotAllowed: { code: "E_RECIPIENT_NOT_ALLOWED", http: 403, message: "email to {address} not allowed", fix: "{fix}" },
   senderNotAllowed: { code: "E_SENDER_NOT_VERIFIED", http: 403, message: "email from {address} not allowed", fix: "{fix}" },
   fieldMissing: { code: "E_FIELD_MISSING", http: 400, message: "'{field}' is required", fix: "{fix}" },
@@ -196,7 +208,9 @@ export const mailErrors = defineErrors("mail", {
   headersTooMany: { code: "E_HEADERS_TOO_MANY", http: 400, message: "{count} allowlisted headers provided, maximum is {limit}." },
 });
 
-const DISK_FULL = new Set(["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"]);
+const DISK_FULL = new Set(["ENOSPC", "EDQUOT"]);
+/** Limit of this process (EMFILE) or of the whole machine (ENFILE). */
+const NO_DESCRIPTOR = new Set(["EMFILE", "ENFILE"]);
 
 /** A file system, SQLite (SQLITE_FULL) or PostgreSQL (53100) without room. */
 function isDiskFull(thrown: unknown): boolean {
@@ -204,10 +218,24 @@ function isDiskFull(thrown: unknown): boolean {
   return (typeof code === "string" && (DISK_FULL.has(code) || code === "53100")) || errcode === 13;
 }
 
-/** What a peer is told about anything thrown while its message was handled: a refusal in its own words, a fault in general ones. */
+/**
+ * The SMTP reply for an error thrown while handling a message. Errors of mail domains and workers keep their text. System errors contain paths,
+ * hosts and limits of this server, so the peer gets neutral text and the log gets the cause.
+ */
 export function refusalOf(thrown: unknown): UserError {
-  if (thrown instanceof UserError && thrown.entry.smtp !== undefined) return thrown;
+  if (thrown instanceof UserError && thrown.entry.smtp !== undefined) return isMachineError(thrown) ? neutral(thrown) : thrown;
+  if (NO_DESCRIPTOR.has((thrown as NodeJS.ErrnoException | undefined)?.code ?? "")) return mailErrors.tooManyFiles({}, { cause: thrown });
   return isDiskFull(thrown) ? mailErrors.storageFull({}, { cause: thrown }) : mailErrors.fault({}, { cause: thrown });
+}
+
+const isMachineError = (thrown: UserError): boolean => thrown.domain === "store" || thrown.kind === "machineFailed";
+
+function neutral(thrown: UserError): UserError {
+  const cause = { cause: thrown };
+  if (thrown.entry.enhanced === "4.3.1") return mailErrors.storageFull({}, cause);
+  if (thrown.kind === "tooManyFiles") return mailErrors.tooManyFiles({}, cause);
+  if (thrown.kind === "tooLarge") return mailErrors.messageTooLarge({ limit: mebibytes(Number(thrown.details["maxBytes"])) }, cause);
+  return mailErrors.fault({}, cause);
 }
 
 export function replyOf(refusal: UserError): SmtpReply {

@@ -4,9 +4,10 @@ import { addressesMigration } from "./addresses/addresses-table.ts";
 import { dkimMigration, dkimStateMigration } from "./dkim-keys/keys-table.ts";
 import { outboundMigrations } from "./outbound/migrations.ts";
 import { returnsMigrations } from "./returns/returns-table.ts";
+import { reportRowsMigration, tlsRowsMigration } from "./dmarc-reports/report-rows-table.ts";
 import { dmarcReportsMigration } from "./dmarc-reports/reports-table.ts";
-import { routingMigration } from "./routing/tables.ts";
+import { routingDestinationsMigration, routingMigration } from "./routing/tables.ts";
 import { sendingMigration } from "./sending/domains-table.ts";
 import { suppressionsMigration } from "./suppressions/suppressions-table.ts";
 
-export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration, dmarcReportsMigration, ...outboundMigrations, ...returnsMigrations, sendingMigration, suppressionsMigration, ...activityMigrations];
+export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration, dmarcReportsMigration, ...outboundMigrations, ...returnsMigrations, sendingMigration, suppressionsMigration, ...activityMigrations, routingDestinationsMigration, reportRowsMigration, tlsRowsMigration];

@@ -86,6 +86,30 @@ test("a complaint comes from somebody who can be named", async () => {
   assert.deepEqual(await provider.receive(["srs@fwd.example"], "fbl@provider.example"), ["ok"]);
 });
 
+test("authenticates the author of a complaint by DMARC or, without a policy, by the envelope sender", async () => {
+  const asking: typeof returns = {
+    ...returns,
+    take: async ({ rcpt, isAuthenticated }) => ((await isAuthenticated()) ? { rcpt, ok: true } : { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.7.26", text: "unknown author" } }),
+  };
+  const verdictOf = (dmarc: string, { spf = "none", dkim = [] as { result: string; domain: string }[] } = {}) =>
+    ({ accept: true, spf: { result: spf, identity: "mailfrom" }, dkim, dmarc: { result: dmarc }, arc: { result: "none" } }) as unknown as Verdict;
+  const said = async (verdict: Verdict | undefined, from: string) => {
+    const { receive } = await setUp({ returns: asking, ...(verdict && { authenticator: { check: async () => verdict, tagged: (source) => source } }) });
+    return (await receive(["srs@fwd.example"], from))[0];
+  };
+  const sender = "fbl@provider.example";
+  for (const from of ["", sender]) assert.equal(await said(verdictOf("pass"), from), "ok", from);
+  assert.equal(await said(verdictOf("none", { spf: "pass" }), sender), "ok");
+  assert.equal(await said(verdictOf("none", { dkim: [{ result: "pass", domain: "provider.example" }] }), sender), "ok");
+  const refused: [Verdict | undefined, string][] = [
+    [verdictOf("none"), sender], [verdictOf("none", { spf: "pass" }), ""], [verdictOf("fail", { spf: "pass" }), sender], [verdictOf("temperror", { spf: "pass" }), sender],
+    [verdictOf("none", { dkim: [{ result: "pass", domain: "other.example" }] }), sender], [undefined, sender], [undefined, ""],
+  ];
+  for (const [verdict, from] of refused) assert.equal(await said(verdict, from), "550 5.7.26 unknown author", JSON.stringify([verdict, from]));
+  const dark = await setUp({ returns: asking, authenticator: { ...judge(true), check: () => Promise.reject(mailErrors.verifierBusy()) } });
+  assert.match((await dark.receive(["srs@fwd.example"], ""))[0]!, /^451 4\.3\.2/, "a temporary failure makes the reporter retry");
+});
+
 test("a judge that breaks puts everybody off; one that refuses is heard by all, in the log of each", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
   assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 The message could not be processed, try again later"]);

@@ -6,9 +6,11 @@ import { createSettle, refused, refusedWith, type Delivery, type Outcome, type R
 import { createTell } from "./actions/tell.ts";
 import { createWorkerAction, type Handled } from "./actions/worker.ts";
 import type { Authenticator } from "./authenticate/authenticate.ts";
-import { traceDetail } from "./authenticate/verdict.ts";
+import { traceDetail, type Verdict } from "./authenticate/verdict.ts";
 import { mailErrors, refusalOf, replyOf } from "./errors.ts";
+import type { ReportIntake } from "./dmarc-reports/report-intake.ts";
 import type { Forwarding } from "./forwarding/types.ts";
+import { isAuthorAuthenticated } from "./forwarding/vouched.ts";
 import { createMixed } from "./held/mixed.ts";
 import type { Held, Retry } from "./held/types.ts";
 import { readMessage, type Message } from "./messages/message.ts";
@@ -35,6 +37,8 @@ export interface ReceiverOptions {
   forwarding?: Forwarding;
   /** Takes what comes back. Without it no address is a return path. */
   returns?: Pick<Returns, "isReturnPath" | "check" | "take" | "bounce">;
+  /** Records reports about zones. Without it they are dropped. */
+  reports?: ReportIntake;
   /** Keeps what only some recipients could have yet. Without it the sender keeps it, and comes again for all of them. */
   held?: Pick<Held, "hold">;
 }
@@ -60,10 +64,10 @@ export interface Receiver {
 const AT_ONCE = 10;
 
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const { runtime, route, transport, spool, trace, clock, ids, log, rules = {}, maxHops = 100, authenticator, forwarding, returns, held } = options;
+  const { runtime, route, transport, spool, trace, clock, ids, log, rules = {}, maxHops = 100, authenticator, forwarding, returns, reports, held } = options;
   const tell = createTell({ trace, clock });
   const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
-  const settle = createSettle({ route, handToWorker, transport, forwarding, tell, ids, log });
+  const settle = createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
   const answer = createMixed({ held, returns, tell, clock, log });
 
   function read(source: MailSource): Message {
@@ -87,13 +91,19 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
 
   function faultOr(err: unknown, message: string): UserError {
-    if (!(err instanceof UserError)) log.error({ err, message }, `mail could not be handled: ${messageOf(err)}`);
-    return refusalOf(err);
+    const refusal = refusalOf(err);
+    if (refusal !== err) log.error({ err, message }, `mail: failed to handle a message: ${messageOf(err)}`);
+    return refusal;
   }
 
-  async function takeBack(envelope: Envelope, source: MailSource, rcpt: string): Promise<Outcome> {
+  /** `judged`: the authentication result, if already known. */
+  async function takeBack(envelope: Envelope, source: MailSource, rcpt: string, judged?: Verdict): Promise<Outcome> {
+    const isAuthenticated = async () => {
+      const verdict = judged ?? (await authenticator?.check(envelope, source));
+      return verdict !== undefined && isAuthorAuthenticated(envelope, verdict);
+    };
     try {
-      return { settled: await returns!.take({ rcpt, envelope, source }) };
+      return { settled: await returns!.take({ rcpt, envelope, source, isAuthenticated }) };
     } catch (err) {
       return { settled: refused(rcpt, faultOr(err, source.id)) };
     }
@@ -114,16 +124,16 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   async function takeIn(envelope: Envelope, source: MailSource, after: (Promise<void> | undefined)[]): Promise<Settled[]> {
     const message = read(source);
     const { from, to, helo, ip, tls } = envelope;
+    const back = new Set(to.filter((rcpt) => returns?.isReturnPath(rcpt)));
     tell(source.id, "received", {
       from, to, size: source.size, ip, helo, ...(tls !== undefined && { tls }), messageId: message.messageId, subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
+      ...(back.size > 0 && { returnPaths: [...back] }),
     });
-    const back = new Set(to.filter((rcpt) => returns?.isReturnPath(rcpt)));
-    // Bounces are sent by servers that vouch for nothing, and the address itself is the proof. Complaints have a sender: who knows the address,
-    // as every recipient of the message does, must not suppress the others under no name at all.
+    // Bounces arrive from servers without authentication; the signed address is the proof. The author of a complaint is checked later.
     const proven = from === "";
     const judged = back.size === to.length && proven ? { envelope, message } : await judge(envelope, message);
     const outcomes = await eachOf(to, AT_ONCE, (rcpt, i) => {
-      if (back.has(rcpt) && (proven || !("refusal" in judged))) return takeBack(envelope, source, rcpt);
+      if (back.has(rcpt) && (proven || !("refusal" in judged))) return takeBack(envelope, source, rcpt, "refusal" in judged ? undefined : judged.verdict);
       return "refusal" in judged ? turnAway(envelope, rcpt, judged.refusal) : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
     });
     after.push(...outcomes.map((one) => one.ended));
@@ -136,7 +146,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       try {
         return await takeIn(envelope, source, after);
       } catch (err) {
-        const refusal = refusalOf(err);
+        const refusal = faultOr(err, source.id);
         tell(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
         return envelope.to.map((rcpt) => refused(rcpt, refusal));
       } finally {
@@ -157,7 +167,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
-        if (returns?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt)).settled;
+        if (returns?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt, verdict)).settled;
         const { settled, ended, left } = await settle({ envelope, message: read(source), verdict }, rcpt, ids.hex(), to);
         await ended?.catch(() => {});
         return { ...settled, ...(left && left.length > 0 && { to: left }) };

@@ -6,6 +6,7 @@ import type { Forwarding } from "../forwarding/types.ts";
 import type { Message } from "../messages/message.ts";
 import type { Envelope, Route, Settled, SmtpReply, Transport } from "../messages/types.ts";
 import type { Owner, Tell } from "./tell.ts";
+import type { ReportIntake } from "../dmarc-reports/report-intake.ts";
 import type { Handled, HandToWorker } from "./worker.ts";
 
 /** Where a recipient's mail goes, and whose it is. */
@@ -36,6 +37,7 @@ export interface SettleParts {
   handToWorker: HandToWorker;
   transport: Transport;
   forwarding?: Pick<Forwarding, "forward" | "isLoop"> | undefined;
+  reports?: ReportIntake | undefined;
   tell: Tell;
   ids: Pick<Ids, "messageId">;
   log: Log;
@@ -44,7 +46,7 @@ export interface SettleParts {
 /** One recipient's message to its end. `only`: of the addresses it is forwarded to, those. Never rejects. */
 export type Settle = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
 
-export function createSettle({ route, handToWorker, transport, forwarding, tell, ids, log }: SettleParts): Settle {
+export function createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log }: SettleParts): Settle {
   async function act(chosen: Routed, delivery: Delivery, rcpt: string, id: string, only?: readonly string[]): Promise<Outcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
@@ -58,6 +60,12 @@ export function createSettle({ route, handToWorker, transport, forwarding, tell,
       case "forward":
         refuseLoop(message, rcpt);
         return forward(delivery, rcpt, only === undefined ? chosen.to : chosen.to.filter((to) => only.includes(to)), chosen);
+      case "report": {
+        // 250 even for one that is not recorded: a bounce would help nobody, and some reporters stop after one.
+        const taken = await reports?.take({ zone: zone!, envelope, source: message.source, verdict });
+        tell(message.source.id, taken?.recorded ? "handled" : "dropped", { report: true, ...taken }, { rcpt, account, zone });
+        return { settled: { rcpt, ok: true } };
+      }
       case "drop":
         tell(message.source.id, "dropped", {}, { rcpt, account, zone });
         return { settled: { rcpt, ok: true } };

@@ -5,6 +5,8 @@ import { createCounts, type ColumnValue, type Count, type CountQuery, type RowsQ
 import { createEntriesTable } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import { createOwners, type OwnerOf } from "./owners.ts";
+import type { Queue } from "../outbound/queue/queue.ts";
+import { settleInterrupted } from "./interrupted.ts";
 import { createSearch } from "./search-table.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 import { createWriter } from "./writer.ts";
@@ -48,6 +50,11 @@ export interface Activity {
   count(query: CountQuery): Promise<Count[]>;
   /** Some columns of the first entries in an order. Throws UserError tooMany. */
   first(query: RowsQuery): Promise<ColumnValue[][]>;
+  /**
+   * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued messages get the status of
+   * the queue, all others `unknown`. Resolves with their number.
+   */
+  settleInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
   /** Deletes what is older than the days it is kept; returns how many. */
   sweep(): Promise<number>;
   /** Steps that were lost since the start. */
@@ -103,6 +110,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
       }
       return deleted;
     },
+    settleInterrupted: (queue, changedBefore) => settleInterrupted({ table, writer, queue, clock }, changedBefore),
     lost: writer.lost,
     flush: writer.flush,
     close: writer.close,

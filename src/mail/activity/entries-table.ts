@@ -94,6 +94,13 @@ export const activityMigrations: Migration[] = [
       await db.schema.createIndex("email_log_rcpt").on("email_log").columns(["account_id", "rcpt_key", "at", "id"]).execute();
     },
   },
+  {
+    name: "mail-activity-002-unfinished",
+    async up(db) {
+      // A small partial index: only messages in progress.
+      await sql`create index email_log_unfinished on email_log (changed_at) where status = 'received'`.execute(db);
+    },
+  },
 ];
 
 const COLUMNS = [
@@ -154,6 +161,14 @@ export function createEntriesTable(db: Db) {
     async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
       const written = await Promise.all(changes.map(({ row, wide: all }) => db.write((all ? wide : narrow)({ ...row, seen: row.version - 1 }))));
       return changes.filter((_, i) => written[i]!.affected === 0).map(({ row }) => row.id);
+    },
+
+    /** Inbound messages without a final status, last updated before `changedBefore`; oldest first. */
+    async unfinished(changedBefore: number, limit: number): Promise<Pick<EntryRow, "message" | "rcpt" | "account_id" | "zone_id">[]> {
+      return db.read(
+        tables.selectFrom("email_log").select(["message", "rcpt", "account_id", "zone_id"])
+          .where(sql<boolean>`status = 'received'`).where("kind", "=", "routing").where("changed_at", "<", changedBefore).orderBy("changed_at").limit(limit),
+      );
     },
 
     /** Deletes up to `limit` that began before; returns how many. */

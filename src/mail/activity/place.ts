@@ -22,6 +22,9 @@ export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
   const ours = typeof messageId === "string" && (step === "sent" || message === messageId || message === outbound || detail["cause"] === "send" || "via" in detail);
   const kind = ours || message.startsWith("<") ? "sending" : "routing";
   if (kind === "sending") return { kind, message: cleanText(ours ? messageId : message, 998), rcpts: listOf(rcpt) ?? listOf(to) };
+  // A delivery report is logged with the recipients it names. Its own delivery is logged without recipients.
+  if (step === "replied" && detail["report"] !== undefined && rcpt === undefined) return { kind, message, rcpts: listOf(detail["recipients"]) ?? [] };
+  if (detail["cause"] === "reply" && rcpt === undefined) return { kind, message, rcpts: [] };
   // The list of a message that was received or refused as a whole; `to` of a single copy is where it goes.
   return { kind, message, rcpts: listOf(rcpt) ?? (step === "received" || step === "rejected" || step === "deferred" ? listOf(Array.isArray(to) ? to : undefined) : undefined) };
 }

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
+import { closeStream } from "../messages/streams.ts";
 import type { MailSource } from "../messages/types.ts";
 
 /** Whole messages that accounts sent, for a look at them afterwards. */
@@ -30,12 +31,14 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
 
   return {
     async keep({ account, messageId, source }) {
+      const raw = source.open();
       try {
-        const raw = source.open();
         // The message itself is safe elsewhere, or was never taken; a copy to look at is not worth waiting for the disk.
         await objects.put(keyOn(clock.now(), account, messageId), raw, { durable: false });
       } catch (err) {
-        log.warn({ err, messageId }, "a sent message could not be kept for a look at it");
+        log.warn({ err, messageId }, "email log: failed to store a copy of a sent message");
+      } finally {
+        closeStream(raw);
       }
     },
 

@@ -21,9 +21,10 @@ function refused({ answer }: Entry, states: Set<Delivery["state"]>): EntryStatus
 }
 
 function ended({ events }: Entry): EntryStatus | undefined {
-  const last = events.findLast(({ step }) => step === "handled" || step === "dropped");
+  const last = events.findLast(({ step }) => step === "handled" || step === "dropped" || step === "interrupted");
   if (last === undefined) return undefined;
   if (last.step === "dropped") return "dropped";
+  if (last.step === "interrupted") return "unknown";
   if (last.detail["rejected"] !== undefined) return "rejected";
   return last.detail["outcome"] === undefined || last.detail["outcome"] === "ok" ? "handled" : "error";
 }
@@ -36,6 +37,7 @@ export function errorOf(entry: Entry): { cause: string | null; text: string } | 
   const trouble = entry.deliveries.findLast(({ state, reply }) => (state === "failed" || state === "deferred") && (entry.kind === "sending" || reply === undefined));
   if (trouble !== undefined) return { cause: trouble.enhanced ?? null, text: `${trouble.to}: ${line(trouble)}${trouble.host === undefined ? "" : ` (${trouble.host})`}` };
   if (entry.status === "error" && handled !== undefined) return { cause: null, text: `the worker ended with: ${String(thrown ?? handled.detail["outcome"])}` };
+  if (entry.status === "unknown") return { cause: null, text: "the server stopped before it logged the outcome" };
   if (entry.status === "rejected" && handled !== undefined) return { cause: null, text: String(handled.detail["rejected"]) };
   return undefined;
 }

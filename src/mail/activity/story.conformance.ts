@@ -98,6 +98,69 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual((await activity.search({})).items.length, 4, "mail for nobody's domain is not kept");
     });
 
+    test("shows a delivery report about several recipients only with those recipients", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const [delivered, dropped, gone, full] = ["ok@here.example", "drop@here.example", "gone@here.example", "full@here.example"];
+      tell("m1", "received", { from: "a@there.example", to: [delivered, dropped, gone, full] });
+      tell("m1", "delivered", { messageId: "<c1@here.example>", to: "x@else.example", inSession: true, code: 250, enhanced: "2.0.0", text: "Ok", cause: "forward" }, { rcpt: delivered });
+      tell("m1", "dropped", {}, { rcpt: dropped });
+      for (const rcpt of [gone, full]) tell("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "no", told: true }, { rcpt });
+      const report = { messageId: "<report@fwd.example>", to: "a@there.example", cause: "reply" };
+      tell("m1", "queued", { ...report, outbound: "o1" });
+      tell("m1", "replied", { report: "failed", from: "MAILER-DAEMON@fwd.example", to: "a@there.example", messageId: "<report@fwd.example>", recipients: [gone, full] });
+      tell("m1", "delivered", { ...report, outbound: "o1", code: 250, enhanced: "2.0.0", text: "Ok" });
+      const { items } = await activity.search({ account: ACCOUNT, kind: "routing" });
+      assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, told(entry), entry.deliveries.map(({ to, state }) => `${to} ${state}`)]])), {
+        [delivered!]: ["delivered", "received delivered", ["x@else.example delivered"]],
+        [dropped!]: ["dropped", "received dropped", []],
+        [gone!]: ["rejected", "received rejected replied", ["a@there.example handed over"]],
+        [full!]: ["rejected", "received rejected replied", ["a@there.example handed over"]],
+      });
+      assert.deepEqual((await activity.sent("", "<report@fwd.example>")).map(({ to, status }) => [to, status]), [["a@there.example", "delivered"]]);
+    });
+
+    test("sets the status of messages that a killed process left as received", async (t) => {
+      const { activity, tell, clock } = await openActivity(t, engine);
+      const to = ["queued@here.example", "failed@here.example", "lost@here.example"];
+      tell("m1", "received", { from: "a@there.example", to });
+      await activity.flush();
+      const before = clock.now();
+      tell("m2", "received", { from: "a@there.example", to: ["current@here.example"] });
+      const message = (rcpt: string, id: string) => ({ id, account: undefined, zone: undefined, cause: "forward" as const, from: "", messageId: `<${id}@here.example>`, script: undefined, inbound: { id: "m1", rcpt }, vouched: true, size: 1, hasBody: true, createdAt: new Date(before), finishedAt: undefined });
+      const recipient = { id: "r", rcpt: "me@else.example", domain: "else.example", attempts: 1, nextTry: undefined, paused: undefined, host: undefined, finishedAt: undefined };
+      const asked: string[][] = [];
+      const queue = {
+        async ofInbound(messages: string[]) {
+          asked.push(messages);
+          return [
+            { message: message(to[0]!, "o1"), recipients: [{ ...recipient, state: "queued" as const, reply: undefined }] },
+            { message: message(to[1]!, "o2"), recipients: [{ ...recipient, state: "failed" as const, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } }] },
+          ];
+        },
+      };
+      assert.equal(await activity.settleInterrupted(queue, before), 3);
+      assert.deepEqual(asked, [["m1"]]);
+      const { items } = await activity.search({ account: ACCOUNT });
+      assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, entry.error]])), {
+        "queued@here.example": ["queued", null], "failed@here.example": ["deliveryFailed", "me@else.example: 550 5.1.1 no such user"],
+        "lost@here.example": ["unknown", "the server stopped before it logged the outcome"], "current@here.example": ["received", null],
+      });
+      assert.equal(await activity.settleInterrupted(queue, before), 0, "each message once");
+      tell("m1", "handled", { outcome: "ok" }, { rcpt: to[2]! });
+      assert.equal((await activity.search({ account: ACCOUNT, to: to[2]! })).items[0]!.status, "handled", "a later step overrides it");
+    });
+
+    test("logs a bounce to a return path without an account", async (t) => {
+      const { activity, tell } = await openActivity(t, engine);
+      const path = "SRS0=abcd=there.example=a@fwd.example";
+      tell("m1", "received", { from: "", to: [path], subject: "Undelivered", returnPaths: [path] });
+      tell("m1", "queued", { outbound: "o1", messageId: "<b1@fwd.example>", to: "a@there.example", cause: "forward" }, { rcpt: path });
+      tell("m1", "delivered", { outbound: "o1", messageId: "<b1@fwd.example>", to: "a@there.example", cause: "forward", code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: path });
+      const { items } = await activity.search({ account: "" });
+      assert.deepEqual(items.map(({ to, status, isNdr, subject }) => [to, status, isNdr, subject]), [[path, "delivered", true, "Undelivered"]]);
+      assert.deepEqual((await activity.search({ account: ACCOUNT })).items, []);
+    });
+
     test("a worker that forwards and replies: the copies decide, the answer is mail of its own", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "worker@here.example";

@@ -53,10 +53,11 @@ export type EntryKind = "routing" | "sending";
 /**
  * `received` and `sent`: taken, and no more is known yet. `handled`: a worker did with it what it wanted. `queued`, `deferred`: it waits for its next
  * try. `deferred` is also what was left with the sender. `error`: we, or a worker, failed; the sender comes again.
+ * `unknown`: the server stopped before it logged the outcome.
  */
-export type EntryStatus = "received" | "sent" | "handled" | "dropped" | "queued" | "deferred" | "delivered" | "deliveryFailed" | "rejected" | "error";
+export type EntryStatus = "received" | "sent" | "handled" | "dropped" | "queued" | "deferred" | "delivered" | "deliveryFailed" | "rejected" | "error" | "unknown";
 
-export const ENTRY_STATUSES = ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error"] as const satisfies EntryStatus[];
+export const ENTRY_STATUSES = ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error", "unknown"] as const satisfies EntryStatus[];
 export const ENTRY_ACTIONS = ["forward", "worker", "drop", "reject"] as const satisfies Entry["action"][];
 
 export interface Delivery {
@@ -105,6 +106,7 @@ export interface EntryPage {
  * second not). A page looks at a bounded number of entries: when few of them fit, it ends early and tells where to go on.
  */
 export interface EntryQuery {
+  /** Empty for the platform itself. */
   account?: string;
   zone?: string;
   kind?: EntryKind;

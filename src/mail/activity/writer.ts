@@ -223,5 +223,5 @@ function misnamed({ kind }: Place, entries: Map<string, Entry>, rcpt: string, ev
 
 const mayBeMisnamed = ({ step, detail }: TraceEvent) => step !== "received" && typeof detail["messageId"] === "string" && detail["to"] === undefined;
 
-/** Mail that came for nobody's domain is no matter of any account: what is refused to strangers would fill the log. */
-const isKept = (entry: Entry): boolean => entry.kind === "sending" || entry.account !== "";
+/** Rejected mail for foreign domains is not logged: it would fill the log. Bounces to return paths are logged without an account. */
+const isKept = (entry: Entry): boolean => entry.kind === "sending" || entry.account !== "" || entry.events.some(({ detail: { returnPaths } }) => Array.isArray(returnPaths) && returnPaths.includes(entry.to));

@@ -1,7 +1,7 @@
-import type { Clock, Ids } from "../../kernel/index.ts";
+import { Fault, type Clock, type Ids } from "../../kernel/index.ts";
 import { domainOf, parseMailbox } from "../../protocol/rfc5322/index.ts";
-import { mailErrors } from "../errors.ts";
 import type { Transport } from "../messages/types.ts";
+import { routingErrors } from "../routing/errors.ts";
 import { compose } from "../sending/compose.ts";
 import type { VerificationMail } from "./types.ts";
 
@@ -13,12 +13,12 @@ export interface VerificationMailParts {
   from: string;
 }
 
-/** The mail that asks a new destination address whether it agrees. Throws UserError when the next hop refuses it. */
+/** Sends the verification email to a new destination address. Throws UserError verificationRefused, verificationDelayed. */
 export function createVerificationMail({ transport, clock, ids, from }: VerificationMailParts): VerificationMail["sendVerification"] {
   return async (address, link) => {
     const sender = parseMailbox(from);
     const recipient = parseMailbox(address);
-    if (sender === undefined || recipient === undefined) throw mailErrors.destinationInvalid({ address: JSON.stringify(address) });
+    if (sender === undefined || recipient === undefined) throw new Fault(`cannot create a verification email from ${from} to ${address}: one of them is not an address`);
     const messageId = ids.messageId(domainOf(sender.address));
     const draft = {
       from: sender, to: [recipient], cc: [], bcc: [], attachments: [],
@@ -30,6 +30,9 @@ export function createVerificationMail({ transport, clock, ids, from }: Verifica
     const raw = await compose(draft, { messageId, at: new Date(clock.now()) });
     const settled = await transport.deliver({ messageId, cause: "send", from: sender.address, to: [recipient.address], raw: () => raw });
     const refused = settled.find((one) => !one.ok);
-    if (refused?.ok === false) throw mailErrors.destinationInvalid({ address: `${recipient.address}: ${refused.reply.text}` });
+    if (refused === undefined || refused.ok) return;
+    const { temporary, reply: { code, enhanced, text } } = refused;
+    const details = { address: recipient.address, reply: `${code} ${enhanced} ${text}`, from: sender.address };
+    throw temporary ? routingErrors.verificationDelayed(details) : routingErrors.verificationRefused(details);
   };
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { createPrivateKey } from "node:crypto";
 import { after, test } from "node:test";
 import { UserError } from "../../kernel/index.ts";
+import { createBodyHash, messageSignature } from "../../protocol/dkim/index.ts";
 import { newSpool } from "../mail.testing.ts";
 import type { MailSource } from "../messages/types.ts";
 import { createAuthenticator, type Authenticator, type AuthenticatorOptions } from "./authenticate.ts";
@@ -157,6 +159,39 @@ test("a signature over a part of the body is none, and rsa-sha1 neither", async 
   assert.deepEqual([sha1.dkim[0]!.result, sha1.accept], ["policy", false]);
   const partial = await old({ maxBodyLength: 7 });
   assert.deepEqual([partial.dkim[0]!.result, partial.dkim[0]!.why, partial.accept], ["policy", "6 octets of the body are not signed", false]);
+});
+
+/** A message signed with `key` and this `i=` value. */
+async function signedAs(identity: string, key: DkimKey): Promise<MailSource> {
+  const bodyHash = createBodyHash();
+  bodyHash.push(Buffer.from("Hello\r\n"));
+  const fields = HEADER.trimEnd().split("\n").map((line) => `${line}\r\n`);
+  const field = await messageSignature("DKIM-Signature", `v=1; i=${identity}`, { fields, bodyHash: bodyHash.digest(), time: clock.now() / 1000 }, { ...key, key: createPrivateKey(key.privateKey) });
+  return mail(`${field}${HEADER}\nHello\n`);
+}
+
+test("rejects a signature whose i= is outside d= (RFC 6376 6.1.1)", async () => {
+  const result = async (identity: string) => (await check(from("x@other.example"), await signedAs(identity, RSA))).dkim[0]!;
+  for (const inside of ["@a.example", "alice@a.example", "@sub.a.example", "alice@deep.sub.A.EXAMPLE"]) assert.equal((await result(inside)).result, "pass", inside);
+  for (const outside of ["@other.example", "alice@example", "@xa.example", "@a.example.evil.example", "a.example"]) {
+    assert.partialDeepStrictEqual(await result(outside), { result: "permerror", domain: "a.example", why: "domain mismatch between i= and d=" }, outside);
+  }
+  const refused = await check(from("x@unknown.example"), await signedAs("@other.example", RSA));
+  assert.deepEqual([refused.accept, refused.dmarc.result], [false, "fail"]);
+  const dark = authenticator({}, { "rsa._domainkey.a.example TXT": noAnswer("ESERVFAIL") });
+  assert.equal((await dark.check(from("x@other.example"), await signedAs("@other.example", RSA))).dkim[0]!.result, "permerror", "no key makes it valid");
+});
+
+test("enforces the key flag t=s: i= must be d= itself (RFC 6376 3.6.1)", async () => {
+  const [name, [[first, ...rest]]] = Object.entries(recordOf(RSA))[0] as [string, [string[]]];
+  const result = async (flags: string, identity: string) => {
+    const strict = authenticator({}, { [name]: [[`${first!.replace("k=rsa;", `k=rsa; ${flags}`)}`, ...rest]] });
+    return (await strict.check(from("x@other.example"), await signedAs(identity, RSA))).dkim[0]!.result;
+  };
+  assert.equal(await result("t=s;", "alice@A.example"), "pass");
+  assert.equal(await result("t=s;", "alice@sub.a.example"), "permerror");
+  assert.equal(await result("t=y : s;", "@sub.a.example"), "permerror");
+  assert.equal(await result("t=y;", "@sub.a.example"), "pass");
 });
 
 test("a seal of a trusted forwarder outweighs DMARC, and ours goes on top", async () => {

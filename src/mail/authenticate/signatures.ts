@@ -53,6 +53,8 @@ function dkimResult({ status, signingDomain, selector, algo, signature }: DKIMRe
     ...(algo ? { algorithm: String(algo) } : {}),
     ...(signature ? { signature: String(signature).slice(0, 8) } : {}),
   };
+  // RFC 6376 6.1.1 and 3.6.1 (t=s): PERMFAIL for any key. Without strict mode mailauth only warns.
+  if (status.warnings?.includes("identity-domain")) return { result: "permerror", ...rest, why: "domain mismatch between i= and d=" };
   if (status.result === "pass" && status.underSized !== undefined && partialBody === "ignore") {
     return { result: "policy", ...rest, why: `${status.underSized} octets of the body are not signed` };
   }

@@ -1,7 +1,7 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { createVersions, isUniqueViolation, type Db, type Events, type Secrets } from "../../store/index.ts";
 import { generateKeys, recordOf, selectorOf } from "./generate.ts";
-import { deleteKeysOf, insertKeys, keysOf, namesWith, setState, takeRetired, type DkimTables, type StoredKey } from "./keys-table.ts";
+import { deleteKeysOf, insertKeys, keyAt, keysOf, namesWith, setState, takeRetired, type DkimTables, type StoredKey } from "./keys-table.ts";
 import type { DkimAlgorithm, DkimKey, DkimRecord, DkimState, DkimUse, SigningKey } from "./types.ts";
 
 /** Published with a zone's id after every change of its keys. */
@@ -29,6 +29,8 @@ export interface DkimKeys {
   records(name: DkimName): Promise<DkimRecord[]>;
   /** What messages are signed with; answered from memory as a rule. Empty where there are no keys. */
   signers(name: DkimName): Promise<SigningKey[]>;
+  /** The local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys. */
+  find(domain: string, selector: string): Promise<SigningKey | undefined>;
   /** Makes the next keys; with next ones there already it makes none. They sign when `promote` says that they are in the DNS. */
   rotate(request: DkimRequest): Promise<DkimKey[]>;
   /** The next keys sign from now on, those before are retired. Whether there were any. */
@@ -83,6 +85,8 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
     return list(request);
   }
 
+  const opened = ({ id, domain, selector, algorithm, privateKey }: StoredKey): SigningKey => ({ domain, selector, algorithm, privateKey: secrets.open(privateKey, `dkim/${id}`) });
+
   const list = async ({ zone, domain, use }: DkimName) => (await keysOf(tables, zone, domain, use)).map(bare);
 
   return {
@@ -100,10 +104,14 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
       const known = open.get(place);
       if (known !== undefined && known.version === version && (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)) return known.keys;
       const active = (await keysOf(tables, name.zone, name.domain, name.use)).filter(({ state }) => state === "active");
-      const keys = active.map(({ id, domain, selector, algorithm, privateKey }): SigningKey => ({ domain, selector, algorithm, privateKey: secrets.open(privateKey, `dkim/${id}`) }));
+      const keys = active.map(opened);
       if (!open.has(place) && open.size >= MAX_OPEN) open.delete(open.keys().next().value!);
       open.set(place, { version, at: clock.now(), keys });
       return keys;
+    },
+    async find(domain, selector) {
+      const found = await keyAt(tables, domain.toLowerCase(), selector);
+      return found && opened(found);
     },
     async rotate(request) {
       const there = await keysOf(tables, request.zone, request.domain, request.use);

@@ -73,6 +73,12 @@ export async function keysOf(db: DkimExecutor, zone: string, domain: string, use
   return rows.map(fromRow);
 }
 
+/** The key for this selector and domain, in any state. */
+export async function keyAt(db: DkimExecutor, domain: string, selector: string): Promise<StoredKey | undefined> {
+  const row = await db.selectFrom("dkim_keys").selectAll().where("domain", "=", domain).where("selector", "=", selector).orderBy("created_at", "desc").limit(1).executeTakeFirst();
+  return row && fromRow(row);
+}
+
 export async function setState(db: DkimExecutor, id: string, state: DkimState, retiredAt: number | null): Promise<void> {
   await db.updateTable("dkim_keys").set({ state, retired_at: retiredAt }).where("id", "=", id).execute();
 }

@@ -16,7 +16,12 @@ def txt(name, timeout=5):
     return None if text is None else text.encode()
 count = message[:message.find(b"\\r\\n\\r\\n")].lower().count(b"\\r\\ndkim-signature:") + message.lower().startswith(b"dkim-signature:")
 cv, results, reason = dkim.arc_verify(message, dnsfunc=txt)
-signatures = [dkim.DKIM(message).verify(idx=i, dnsfunc=txt) for i in range(count)]
+def holds(i):
+    try:
+        return dkim.DKIM(message).verify(idx=i, dnsfunc=txt)
+    except dkim.ValidationError:
+        return False
+signatures = [holds(i) for i in range(count)]
 print(json.dumps({"dkim": signatures, "arc": None if cv is None else cv.decode(), "sets": len(results), "reason": reason}))
 `;
 

@@ -11,6 +11,7 @@ import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { createSigner } from "../authenticate/sign.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
 import type { SigningKey } from "../dkim-keys/types.ts";
+import { createDowngrade } from "../downgrade/downgrade.ts";
 import { foldReplies } from "../inbound/fold.ts";
 import { memoryTrace, runtimeOf } from "../mail.testing.ts";
 import { createSpool } from "../messages/spool.ts";
@@ -94,7 +95,7 @@ export async function startHost(t: TestContext, { name, routes, handlers = {}, n
   const everywhere = resolverOf(new Proxy({}, { get: () => ({ a: ["127.0.0.1"] }) }));
   const outbound = createOutbound({
     db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock, ids: randomIds, log: silentLog, name: `mx.${domain}`, trace, resolver: everywhere,
-    port: nextPort,
+    port: nextPort, downgrade: createDowngrade({ signer: createSigner({ clock }), findKey: async (owner, selector) => (selector === "rsa" && [forwardDomain, domain].includes(owner) ? keyOf(owner) : undefined) }),
   });
   const resolver = tableResolver({ ...DNS, ...ownRecords(forwardDomain, domain), ...dns });
   const authenticator = createAuthenticator({ resolver, authservId: `mx.${domain}`, clock });

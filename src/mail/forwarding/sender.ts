@@ -21,5 +21,5 @@ export async function forwardingSender({ envelope, verdict, source, rcpt, accoun
   // One of ours came back to us: it is signed, and stays as it is.
   const rewritten = vouched || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
   if (rewritten?.ok) return { from: rewritten.address, vouched };
-  return { from: await returns.pathFor({ use: "forward", sender, vouched, account, zone, inbound: { id: source.id, rcpt } }), vouched };
+  return { from: await returns.pathFor({ sender, vouched, account, zone, inbound: { id: source.id, rcpt } }), vouched };
 }

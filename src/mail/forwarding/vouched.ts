@@ -14,4 +14,9 @@ export function isVouchedFor({ from }: Pick<Envelope, "from">, verdict: Pick<Ver
   return dkim.some((one) => one.result === "pass" && one.domain !== undefined && isWithin(domain, one.domain.toLowerCase()));
 }
 
+/** True if the author of a message is authenticated: DMARC passes or, for a domain without a policy, the envelope sender is authenticated. */
+export function isAuthorAuthenticated(envelope: Pick<Envelope, "from">, verdict: Pick<Verdict, "spf" | "dkim" | "dmarc">): boolean {
+  return verdict.dmarc.result === "pass" || (verdict.dmarc.result === "none" && isVouchedFor(envelope, verdict));
+}
+
 const isWithin = (domain: string, parent: string) => domain === parent || domain.endsWith(`.${parent}`);

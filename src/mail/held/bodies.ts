@@ -1,4 +1,5 @@
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
+import { closeStream } from "../messages/streams.ts";
 import type { MailSource } from "../messages/types.ts";
 
 /** The content of held messages: one object each, under the day it came. */
@@ -21,7 +22,12 @@ export function createHeldBodies(objects: ObjectStore): HeldBodies {
     async put(id, at, source) {
       const name = `${PREFIX}${dayOf(at)}/${id}.eml`;
       const raw = source.open();
-      await objects.put(name, raw instanceof Uint8Array ? raw : (raw as AsyncIterable<Uint8Array>));
+      try {
+        await objects.put(name, raw instanceof Uint8Array ? raw : (raw as AsyncIterable<Uint8Array>));
+      } finally {
+        // If the store fails before its first read, it does not close the source.
+        closeStream(raw);
+      }
       return name;
     },
     open: (name) => objects.open(name),

@@ -37,6 +37,16 @@ describe("published MTA-STS policies", () => {
       assert.deepEqual((await shown()).some((one) => one.includes("sub.")), false);
       assert.equal(await sts.policyOf("mta-sts.sub.example.com"), undefined);
 
+      // Reports are asked for where the policy is ours, and nobody asks for them already.
+      const reporting = createPublishedSts({ db, events, zones, log: silentLog, mode: "enforce", mx: ["mx1.us.example"], webHost: "www.us.example", reportTo: async () => "mailto:r@us.example" });
+      await routing.dns.enable(zone, "two.example.com");
+      await zones.records.create(zone, { type: "TXT", name: "_smtp._tls.two", content: "v=TLSRPTv1; rua=mailto:me@two.example" });
+      await reporting.sweep();
+      await reporting.sweep();
+      reporting.close();
+      const asked = (await zones.records.managed.list(zone.id, "mta-sts")).filter(({ name }) => name.startsWith("_smtp._tls."));
+      assert.deepEqual(asked.map(({ name, content }) => [name, content.replaceAll('"', "")]), [["_smtp._tls.example.com", "v=TLSRPTv1; rua=mailto:r@us.example"]]);
+
       sts.close();
       const off = start("off");
       await off.sweep();

@@ -17,6 +17,8 @@ export interface PublishedStsOptions {
   mx: readonly string[];
   /** The host that serves the policies over HTTPS: what each `mta-sts` name is an alias of. */
   webHost: string;
+  /** Where reports about TLS go (RFC 8460 3), as a URI. Default: none are asked for. */
+  reportTo?: ((zone: Zone) => Promise<string>) | undefined;
 }
 
 /** The MTA-STS policy of the names that mail is routed for (RFC 8461): their records, and what is served over HTTPS. */
@@ -36,7 +38,7 @@ const BATCH = 200;
 /** Seconds that a policy is kept. No longer: whoever stops routing here has their mail refused for as long by those who keep it. */
 const MAX_AGE = 86_400;
 
-export function createPublishedSts({ db, events, zones, log, mode, mx, webHost }: PublishedStsOptions): PublishedSts {
+export function createPublishedSts({ db, events, zones, log, mode, mx, webHost, reportTo }: PublishedStsOptions): PublishedSts {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
   const policy = mode === "off" ? undefined : formatPolicy({ mode, maxAge: MAX_AGE, mx: [...mx] });
@@ -53,7 +55,15 @@ export function createPublishedSts({ db, events, zones, log, mode, mx, webHost }
       // Somebody publishes a policy of their own.
       return there.flat().every(({ managedBy }) => managedBy === OWNER);
     }));
-    return wanted.filter((_, index) => free[index]).flat();
+    const published = wanted.filter((_, index) => free[index]).flat();
+    const reporting = names.filter((_, index) => free[index]);
+    return reporting.length === 0 || reportTo === undefined ? published : [...published, ...(await reportRecords(zone, reporting, await reportTo(zone)))];
+  }
+
+  /** Two records for reports are none (RFC 8460 3): one that is there already stays the only one. */
+  async function reportRecords(zone: Zone, names: readonly string[], uri: string): Promise<RecordRequest[]> {
+    const free = await Promise.all(names.map(async (name) => (await managed.at(zone.id, `_smtp._tls.${name}`)).every(({ managedBy }) => managedBy === OWNER)));
+    return names.filter((_, index) => free[index]).map((name) => ({ type: "TXT", name: `_smtp._tls.${name}.`, content: `v=TLSRPTv1; rua=${uri}` }));
   }
 
   async function reconcile(id: string): Promise<void> {

@@ -44,7 +44,7 @@ export function failuresConformance(engine: TestEngine): void {
       const { outbound, returns, srs, sink, drained, clock } = await open(t, { rules: noSuchUser });
       const srsPath = srs.forward("alice@example.org", clock.now());
       assert.ok(srsPath.ok);
-      const unknown = await returns.pathFor({ use: "forward", sender: "stranger@example.org", vouched: false, inbound: { id: "in2", rcpt: "info@here.example" } });
+      const unknown = await returns.pathFor({ sender: "stranger@example.org", vouched: false, inbound: { id: "in2", rcpt: "info@here.example" } });
       for (const from of ["", "stranger@example.org", unknown, srsPath.address.replace("alice", "mallory")]) await outbound.enqueue(forward(from, "no-bob@example.net"));
       await outbound.enqueue(forward(srsPath.address, "no-bob@example.net", { dsn: { to: { "no-bob@example.net": { notify: ["NEVER"] } } } }));
       await outbound.enqueue(forward(srsPath.address, "no-bob@example.net", { dsn: { to: { "no-bob@example.net": { notify: ["SUCCESS", "DELAY"] } } } }));
@@ -55,7 +55,7 @@ export function failuresConformance(engine: TestEngine): void {
     test("is reported by way of a stored path, with all of the message where RET=FULL asks for it", async (t) => {
       const { outbound, returns, sink, drained } = await open(t, { rules: noSuchUser });
       const long = `${"x".repeat(60)}@example.org`;
-      const path = await returns.pathFor({ use: "forward", sender: long, vouched: true, inbound: { id: "in1", rcpt: "info@here.example" } });
+      const path = await returns.pathFor({ sender: long, vouched: true, inbound: { id: "in1", rcpt: "info@here.example" } });
       await outbound.enqueue(forward(path, "no-bob@example.net", { dsn: { ret: "FULL" } }));
       await drained();
       assert.deepEqual(sink.mails.map(({ to }) => to), [[long]]);
@@ -110,7 +110,7 @@ export function failuresConformance(engine: TestEngine): void {
       const refusals: Record<string, string> = { gone: "550 5.1.1 no such user", full: "552 5.2.2 mailbox full", spam: "550 5.7.1 looks like spam" };
       const { outbound, returns, sink, drained, entries, clock } = await open(t, { rules: { rcpt: (to) => refusals[to.split("@")[0]!] } });
       const to = Object.keys(refusals).map((name) => `${name}@example.net`);
-      const from = await returns.pathFor({ use: "sending", account: "acc", domain: "here.example", messageId: "<s@here.example>", to, from: "app@here.example" });
+      const [from] = (await returns.pathsFor({ account: "acc", domain: "here.example", messageId: "<s@here.example>", to, from: "app@here.example" })) as [string];
       await outbound.enqueue({ messageId: "<s@here.example>", cause: "send", from, to, account: "acc", raw: () => Buffer.from(MAIL) });
       await drained();
       assert.deepEqual(
@@ -122,7 +122,7 @@ export function failuresConformance(engine: TestEngine): void {
 
     test("is reported to its sender where NOTIFY=FAILURE asks", async (t) => {
       const { outbound, returns, sink, drained } = await open(t, { rules: noSuchUser });
-      const from = await returns.pathFor({ use: "sending", account: "acc", domain: "here.example", messageId: "<s@here.example>", to: ["no-bob@example.net"], from: "app@example.org" });
+      const [from] = (await returns.pathsFor({ account: "acc", domain: "here.example", messageId: "<s@here.example>", to: ["no-bob@example.net"], from: "app@example.org" })) as [string];
       await outbound.enqueue({ messageId: "<s@here.example>", cause: "send", from, to: ["no-bob@example.net"], account: "acc", raw: () => Buffer.from(MAIL), dsn: { to: { "no-bob@example.net": { notify: ["FAILURE"] } } } });
       await drained();
       assert.deepEqual(sink.mails.map(({ to }) => to), [["app@example.org"]]);

@@ -23,6 +23,17 @@ test("a path is read back in any case for as long as it lasts, with any of the k
   }));
 });
 
+test("a return path identifies one recipient, and an altered recipient is rejected as forged", () => {
+  fc.assert(fc.property(hex, fc.nat(46_655), (id, member) => {
+    const address = paths.make(pathId(id), "rp-bounce.shop.example", NOON, member);
+    assert.ok(address.indexOf("@") <= 64);
+    assert.deepEqual(paths.read(address.toUpperCase(), NOON), { ok: true, id: pathId(id), member });
+    const without = address.replace(/^(rp-[0-9a-f]{20})-[0-9a-z]{1,3}-/, "$1-");
+    const next = address.replace(/^(rp-[0-9a-f]{20})-[0-9a-z]{1,3}-/, `$1-${(member === 0 ? 1 : member - 1).toString(36)}-`);
+    for (const changed of [without, next]) assert.deepEqual(paths.read(changed, NOON), { ok: false, why: "forged" }, changed);
+  }));
+});
+
 test("a path that differs in one letter is forged, or none", () => {
   const address = paths.make(pathId("0123456789abcdef0123456789abcdef"), "fwd.example", NOON);
   fc.assert(fc.property(fc.nat(address.indexOf("@") - 1), fc.stringMatching(/^[a-z0-9-]$/), (place, letter) => {

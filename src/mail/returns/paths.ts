@@ -2,16 +2,17 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { canonicalDomain, parseAddress } from "../../protocol/rfc5322/index.ts";
 
 /**
- * The return paths that are no SRS: `rp-<id>-<day>-<signature>@<domain>`, all of it lower case, since the case of a local part does not
- * survive every server. The signature refuses guesses before anybody looks into a table; what the id stands for is in there.
+ * Return paths other than SRS: `rp-<id>-<day>-<signature>@<domain>`, or `rp-<id>-<recipient>-<day>-<signature>@<domain>` for one recipient of many. Lower case,
+ * since some servers do not preserve the case of a local part. The signature rejects guesses without a table lookup; the table maps the id.
  */
 export interface Paths {
   /** The domain where bounces of mail from `domain` arrive. */
   hostOf(domain: string): string;
-  make(id: string, host: string, now: number): string;
+  /** `member`: 0-based index of the recipient it is for. Default: all recipients of the message. */
+  make(id: string, host: string, now: number, member?: number): string;
   /** Whether it has the form of one. */
   has(address: string): boolean;
-  read(address: string, now: number): { ok: true; id: string } | { ok: false; why: "not-a-path" | "forged" | "expired" };
+  read(address: string, now: number): { ok: true; id: string; member?: number } | { ok: false; why: "not-a-path" | "forged" | "expired" };
   /** The domain of the mail that complaints to this address are about, where providers may send them here. */
   abuseDeskOf(address: string): string | undefined;
 }
@@ -25,7 +26,7 @@ export interface PathsOptions {
   maxAgeDays: number;
 }
 
-const LOCAL = /^rp-([0-9a-f]{20})-([0-9a-z]{4})-([0-9a-v]{10})$/;
+const LOCAL = /^rp-([0-9a-f]{20})(?:-([0-9a-z]{1,3}))?-([0-9a-z]{4})-([0-9a-v]{10})$/;
 const DAY_MS = 86_400_000;
 const BASE32 = "0123456789abcdefghijklmnopqrstuv";
 
@@ -39,25 +40,27 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
   function split(address: string) {
     const mailbox = parseAddress(address);
     if (mailbox === undefined || !isHost(mailbox.domain)) return undefined;
-    const [, id, day, signature] = LOCAL.exec(mailbox.local.toLowerCase()) ?? [];
-    return id === undefined ? undefined : { id, day: day!, signature: signature!, host: mailbox.domain };
+    const [, id, member, day, signature] = LOCAL.exec(mailbox.local.toLowerCase()) ?? [];
+    return id === undefined ? undefined : { id, member, day: day!, signature: signature!, host: mailbox.domain };
   }
 
   return {
     hostOf: (domain) => `${label}.${canonicalDomain(domain) ?? domain.toLowerCase()}`,
-    make(id, host, now) {
+    make(id, host, now, member) {
       const day = Math.floor(now / DAY_MS).toString(36).padStart(4, "0");
-      return `rp-${id}-${day}-${sign(keys[0], [id, day, host])}@${host}`;
+      const signed = [id, ...(member === undefined ? [] : [member.toString(36)]), day];
+      return `rp-${signed.join("-")}-${sign(keys[0], [...signed, host])}@${host}`;
     },
     has: (address) => split(address) !== undefined,
     read(address, now) {
       const path = split(address);
       if (path === undefined) return { ok: false, why: "not-a-path" };
       const given = Buffer.from(path.signature);
-      if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, [path.id, path.day, path.host]))))) return { ok: false, why: "forged" };
+      const signed = [path.id, ...(path.member === undefined ? [] : [path.member]), path.day, path.host];
+      if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, signed))))) return { ok: false, why: "forged" };
       const age = Math.floor(now / DAY_MS) - Number.parseInt(path.day, 36);
       // A day ahead is a neighbour whose clock is past midnight already.
-      return age < -1 || age > maxAgeDays ? { ok: false, why: "expired" } : { ok: true, id: path.id };
+      return age < -1 || age > maxAgeDays ? { ok: false, why: "expired" } : { ok: true, id: path.id, ...(path.member !== undefined && { member: Number.parseInt(path.member, 36) }) };
     },
     abuseDeskOf(address) {
       const mailbox = parseAddress(address);

@@ -58,11 +58,13 @@ export interface RoomOptions {
   outbound?: Partial<OutboundOptions>;
   returns?: Partial<ReturnsOptions>;
   forwardDomain?: string;
+  /** True if authors of complaints are authenticated. Default true. */
+  authenticated?: boolean;
 }
 
 /** A real queue, real SMTP to a sink, and what comes back. */
 export const openRoom = (engine: TestEngine) =>
-  async (t: TestContext, { rules = {}, limits = {}, outbound: more = {}, returns: others = {}, forwardDomain = "fwd.example" }: RoomOptions = {}): Promise<Room> => {
+  async (t: TestContext, { rules = {}, limits = {}, outbound: more = {}, returns: others = {}, forwardDomain = "fwd.example", authenticated = true }: RoomOptions = {}): Promise<Room> => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
     const stops: (() => Promise<void>)[] = [];
     t.after(async () => {
@@ -93,7 +95,7 @@ export const openRoom = (engine: TestEngine) =>
     return {
       returns, outbound, sink, clock, events, entries, srs, source,
       async take(rcpt, text, from = "") {
-        const settled: Settled = await returns.take({ rcpt, envelope: envelopeOf(from, [rcpt]), source: source(text) });
+        const settled: Settled = await returns.take({ rcpt, envelope: envelopeOf(from, [rcpt]), source: source(text), isAuthenticated: async () => authenticated });
         return settled.ok ? "ok" : `${settled.reply.code} ${settled.reply.enhanced} ${settled.reply.text}`;
       },
       async drained() {

@@ -13,7 +13,7 @@ import { createReporter } from "./reporter.ts";
 import { createLaterPaths } from "./later-paths.ts";
 import { createReturnsTable, type PathRow } from "./returns-table.ts";
 import { createTake } from "./take.ts";
-import type { BounceList, BounceRequest, ReturnPathRequest, ReturnsService } from "./types.ts";
+import type { BounceList, BounceRequest, ReturnPathRequest, ReturnsService, SendingPathsRequest } from "./types.ts";
 
 export interface ReturnsOptions {
   db: Db;
@@ -69,19 +69,24 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
   const { refusal, take } = createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath: limits.perPath });
   const notices = createNotices({ db, failures, report, clock, log, delayMs: limits.delayMs });
 
+  const newPath = ({ account, zone }: Pick<ReturnPathRequest, "account" | "zone">, now: number) => ({
+    id: pathId(ids.hex()), account_id: account ?? "", zone_id: zone ?? null, created_at: now, expires_at: now + (limits.pathDays + 1) * DAY_MS,
+  });
+
   async function pathFor(request: ReturnPathRequest): Promise<string> {
     const now = clock.now();
-    const id = pathId(ids.hex());
-    const common = { id, account_id: request.account ?? "", zone_id: request.zone ?? null, created_at: now, expires_at: now + (limits.pathDays + 1) * DAY_MS };
-    if (request.use === "sending") {
-      const { domain, messageId, to, message = messageId, from = "" } = request;
-      await table.insertPath({ ...common, kind: "sent", message_id: message, header_id: messageId, domain, sender: from, rcpt: null, recipients: JSON.stringify(to) });
-      return paths.make(id, paths.hostOf(domain), now);
-    }
     const { inbound, sender, vouched } = request;
-    const row: PathRow = { ...common, kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" };
+    const row: PathRow = { ...newPath(request, now), kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" };
     await (vouched ? table.insertPath(row) : later.add(row));
-    return paths.make(id, forwardDomain, now);
+    return paths.make(row.id, forwardDomain, now);
+  }
+
+  async function pathsFor(request: SendingPathsRequest): Promise<string[]> {
+    const now = clock.now();
+    const { domain, messageId, to, message = messageId, from = "" } = request;
+    const row: PathRow = { ...newPath(request, now), kind: "sent", message_id: message, header_id: messageId, domain, sender: from, rcpt: null, recipients: JSON.stringify(to) };
+    await table.insertPath(row);
+    return to.map((_, member) => paths.make(row.id, paths.hostOf(domain), now, member));
   }
 
   async function bounce({ account, zone, inbound, envelope, vouched, recipients, source, arrivedAt }: BounceRequest): Promise<boolean> {
@@ -95,7 +100,7 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
   }
 
   return {
-    pathFor,
+    pathFor, pathsFor,
     isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.has(rcpt) || paths.abuseDeskOf(rcpt) !== undefined,
     async check(rcpt, { from }) {
       const sentFrom = paths.abuseDeskOf(rcpt);

@@ -4,12 +4,13 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { createSrs } from "../../protocol/srs/index.ts";
 import { bounceOf, complaintOf, DAY, NOON, openRoom, type Room } from "./returns.testing.ts";
 
+const NOT_AUTHENTICATED = "550 5.7.26 Feedback report rejected: its author is not authenticated";
 const ONLY_REPORTS = "550 5.7.1 Only delivery reports are taken at this address";
 const NO_SUCH = "550 5.1.1 No mail was sent with this return path";
 const EXPIRED = "550 5.1.1 This return path is not valid any more";
 
-const sent = ({ returns }: Room, to: string[] = ["bob@example.net"]) =>
-  returns.pathFor({ use: "sending", account: "acc", zone: "zone", domain: "Here.Example", messageId: "<sent@here.example>", message: "m1", to, from: "app@here.example" });
+const sentTo = ({ returns }: Room, to: string[]) => returns.pathsFor({ account: "acc", zone: "zone", domain: "Here.Example", messageId: "<sent@here.example>", message: "m1", to, from: "app@here.example" });
+const sent = async (room: Room): Promise<string> => (await sentTo(room, ["bob@example.net"]))[0]!;
 
 /** What comes to a return path. */
 export function takeConformance(engine: TestEngine): void {
@@ -32,6 +33,26 @@ export function takeConformance(engine: TestEngine): void {
       await other.drained();
       assert.deepEqual(other.sink.mails.map(({ from, to }) => [from, to]), [["", ["alice@example.org"]]]);
       assert.equal(other.sink.mails[0]!.raw.replace(/^(?:Received|X-)[^]*?\r\n(?=\S)/gm, ""), bounceOf("info@here.example"), "octet for octet what the last server said");
+    });
+
+    test("rejects a message that is not a delivery report, whatever its sender", async (t) => {
+      const { returns, srs, take, drained, sink } = await open(t);
+      const path = srs.forward("alice@example.org", NOON);
+      assert.ok(path.ok);
+      const long = `${"x".repeat(60)}@example.org`;
+      const token = await returns.pathFor({ sender: long, vouched: true, inbound: { id: "in1", rcpt: "info@here.example" } });
+      const others = {
+        "plain text": "From: x@spam.example\r\nSubject: hello\r\n\r\nBuy!\r\n",
+        "an automatic answer": "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n",
+        "a complaint": complaintOf({ rcpt: "bob@example.net" }),
+        "a report without a recipient": bounceOf("bob@example.net").replace(/Final-Recipient.*\r\n/, ""),
+        "no header": "no header at all",
+      };
+      for (const [what, text] of Object.entries(others)) for (const rcpt of [path.address, token]) assert.equal(await take(rcpt, text), ONLY_REPORTS, what);
+      const qmail = "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
+      for (const rcpt of [path.address, token]) assert.equal(await take(rcpt, qmail), "ok");
+      await drained();
+      assert.deepEqual(sink.mails.map(({ to }) => to[0]).sort(), ["alice@example.org", long]);
     });
 
     test("that is forged, expired or not from nobody is refused, already at RCPT", async (t) => {
@@ -83,7 +104,7 @@ export function takeConformance(engine: TestEngine): void {
       const { returns, take, drained, sink, events } = await open(t);
       const long = `${"x".repeat(60)}@example.org`;
       const inbound = { id: "in1", rcpt: "info@here.example" };
-      const [known, unknown] = await Promise.all([true, false].map((vouched) => returns.pathFor({ use: "forward", account: "acc", zone: "zone", sender: long, vouched, inbound })));
+      const [known, unknown] = await Promise.all([true, false].map((vouched) => returns.pathFor({ account: "acc", zone: "zone", sender: long, vouched, inbound })));
       assert.match(known!, /^[a-z0-9-]+@fwd\.example$/);
       assert.equal(await take(known!.toUpperCase(), bounceOf("bob@example.net")), "ok");
       assert.equal(await take(unknown!, bounceOf("bob@example.net")), "ok");
@@ -99,7 +120,7 @@ export function takeConformance(engine: TestEngine): void {
     test("is traced and suppresses the address, once", async (t) => {
       const room = await open(t);
       const path = await sent(room);
-      assert.match(path, /^rp-[a-z0-9-]{36}@rp-bounce\.here\.example$/);
+      assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
       assert.ok(path.indexOf("@") <= 64 && room.returns.isReturnPath(path));
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
@@ -123,11 +144,21 @@ export function takeConformance(engine: TestEngine): void {
     test("is about whom the message went to, whatever its report says", async (t) => {
       const room = await open(t);
       const one = await sent(room);
-      const two = await sent(room, ["bob@example.net", "carol@example.net"]);
+      const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(one, bounceOf("bob@behind-his-alias.example")), "ok");
-      assert.equal(await room.take(two, bounceOf("victim@example.net")), "ok");
-      assert.equal(await room.take(two, bounceOf("c@elsewhere.example", { original: "Carol@example.net", id: "<2@x>", status: "5.2.2", words: "552 5.2.2 full" })), "ok");
-      assert.deepEqual(room.entries.map(({ email, reason }) => [email, reason]), [["bob@example.net", "hard_bounce"], ["carol@example.net", "soft_bounce"]]);
+      assert.equal(await room.take(carols!, bounceOf("c@elsewhere.example", { original: "Carol@example.net", id: "<2@x>", status: "5.2.2", words: "552 5.2.2 full" })), "ok");
+      assert.equal(await room.take(bobs!, bounceOf("behind@alias.example", { id: "<3@x>", status: "5.2.2", words: "552 5.2.2 full" })), "ok");
+      assert.deepEqual(room.entries.map(({ email, reason }) => [email, reason]), [["bob@example.net", "hard_bounce"], ["carol@example.net", "soft_bounce"], ["bob@example.net", "soft_bounce"]]);
+    });
+
+    test("does not count for another recipient of the message", async (t) => {
+      const room = await open(t);
+      const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await room.take(bobs!, bounceOf("carol@example.net")), "ok");
+      assert.equal(await room.take(bobs!, bounceOf("x@elsewhere.example", { original: "CAROL@example.net", id: "<2@x>" })), "ok");
+      assert.deepEqual(room.entries, []);
+      const [local, host] = bobs!.split("@");
+      for (const forged of [`${local!.replace(/-0-/, "-1-")}@${host}`, `${local!.replace(/-0-/, "-")}@${host}`]) assert.equal(await room.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
     });
 
     test("that only says it is late, arrived, or was refused for what it says, suppresses nobody", async (t) => {
@@ -175,15 +206,40 @@ export function takeConformance(engine: TestEngine): void {
   });
 
   describe("a complaint (RFC 5965)", () => {
-    test("suppresses for good, at the path of the message or at abuse@ beside it", async (t) => {
+    test("sent to the return path or to abuse@ in its domain permanently suppresses the recipient", async (t) => {
       const room = await open(t);
-      const path = await sent(room, ["bob@example.net", "carol@example.net"]);
-      assert.equal(await room.take(path, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
+      const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
       assert.equal(await room.returns.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }), undefined);
-      assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: path, to: "carol@example.net" }), "fbl@provider.example"), "ok");
+      assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: carols!, to: "carol@example.net" }), "fbl@provider.example"), "ok");
       assert.deepEqual(room.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]), [["bob@example.net", "complaint", null, "Here.Example"], ["carol@example.net", "complaint", null, "Here.Example"]]);
       assert.deepEqual(room.events.filter(({ step }) => step === "bounced").map(({ message, detail }) => [message, detail["complaint"]]), [["m1", "abuse"], ["m1", "abuse"]]);
-      assert.deepEqual(room.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt), [path, "abuse@rp-bounce.here.example"]);
+      assert.deepEqual(room.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt), [bobs!, "abuse@rp-bounce.here.example"]);
+    });
+
+    test("counts only from an authenticated author, with a null sender or any other", async (t) => {
+      const room = await open(t, { authenticated: false });
+      const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
+      const desk = "abuse@rp-bounce.here.example";
+      for (const from of ["", "fbl@provider.example"]) {
+        assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), from), NOT_AUTHENTICATED, from);
+        assert.equal(await room.take(desk, complaintOf({ mailFrom: bobs!, rcpt: "bob@example.net" }), from), NOT_AUTHENTICATED, from);
+      }
+      assert.deepEqual(room.entries, []);
+      assert.equal(await room.take(bobs!, bounceOf("bob@example.net")), "ok", "a bounce needs no author");
+      const known = await open(t);
+      const [path] = await sentTo(known, ["bob@example.net"]);
+      assert.equal(await known.take(path!, complaintOf({ rcpt: "bob@example.net" })), "ok");
+      assert.deepEqual(known.entries.map(({ reason }) => reason), ["complaint"]);
+    });
+
+    test("from one recipient about another suppresses no address", async (t) => {
+      const room = await open(t);
+      const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
+      assert.equal(await room.take(bobs!, complaintOf({ rcpt: "carol@example.net" }), "bob@example.net"), "ok");
+      assert.equal(await room.take(bobs!, complaintOf({ to: "carol@example.net", id: "<2@x>" }), "bob@example.net"), "ok");
+      assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: bobs!, rcpt: "carol@example.net", id: "<3@x>" }), "bob@example.net"), "ok");
+      assert.deepEqual(room.entries, []);
     });
 
     test("about mail of a domain that sends none here is refused before it is said", async (t) => {
@@ -192,10 +248,9 @@ export function takeConformance(engine: TestEngine): void {
       assert.deepEqual([await asked("abuse@rp-bounce.here.example"), await asked("Abuse@rp-bounce.elsewhere.example")], [undefined, 550]);
     });
 
-    test("about somebody else, for once not spam, or without a path of ours suppresses nobody", async (t) => {
+    test("of type not-spam, or without a return path of this server, suppresses no address", async (t) => {
       const room = await open(t);
-      const path = await sent(room, ["bob@example.net", "carol@example.net"]);
-      assert.equal(await room.take(path, complaintOf({ rcpt: "victim@example.net" }), "fbl@provider.example"), "ok");
+      const path = await sent(room);
       assert.equal(await room.take(path, complaintOf({ rcpt: "bob@example.net", type: "not-spam", id: "<2@x>" }), "fbl@provider.example"), "ok");
       const desk = "abuse@rp-bounce.here.example";
       for (const text of [complaintOf({ rcpt: "bob@example.net" }), complaintOf({ mailFrom: path.replace(/.@/, "-@") }), "Subject: help\r\n\r\nYour user spams me.\r\n"]) assert.equal(await room.take(desk, text, "x@example.net"), ONLY_REPORTS);

@@ -29,6 +29,7 @@ interface Returned {
   rcpt: string;
   envelope: Pick<Envelope, "from">;
   source: MailSource;
+  isAuthenticated: () => Promise<boolean>;
 }
 
 /** How long a report is known again: longer than a server tries to bring it. */
@@ -68,31 +69,39 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
   async function takeSrs({ rcpt, source }: Returned): Promise<Settled> {
     const back = srs.reverse(rcpt, clock.now());
     if (!back.ok) return settledBy(rcpt, replyOf(returnsErrors.noSuchPath()));
+    // A null sender is no proof of a bounce: any other mail would reach the original sender with a local signature.
+    if (readBounce(await beginning(source)) === undefined) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
     return passOn(rcpt, source, back.address, undefined);
   }
 
-  async function takePath({ rcpt, envelope, source }: Returned): Promise<Settled> {
-    const read = paths.read(rcpt, clock.now());
-    const path = read.ok ? await table.path(read.id) : undefined;
-    if (path === undefined) return settledBy(rcpt, replyOf(returnsErrors.pathExpired()));
+  async function takePath({ rcpt, envelope, source, isAuthenticated }: Returned): Promise<Settled> {
+    const found = await pathAt(rcpt);
+    if (found === undefined) return settledBy(rcpt, replyOf(returnsErrors.pathExpired()));
+    const { path } = found;
     const bytes = await beginning(source);
-    if (envelope.from !== "") {
-      const feedback = path.kind === "sent" ? readFeedback(bytes) : undefined;
-      if (feedback === undefined) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
-      await complain(path, feedback);
-      return noted(source, rcpt, path);
-    }
-    const bounce = readBounce(bytes);
-    for (const one of bounce?.recipients ?? []) await noteBounce(path, one, bounce!.kind === "guess");
+    const bounce = envelope.from === "" ? readBounce(bytes) : undefined;
+    const feedback = bounce === undefined && path.kind === "sent" ? readFeedback(bytes) : undefined;
+    if (feedback !== undefined) return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
+    if (bounce === undefined && (envelope.from !== "" || path.kind === "forward")) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+    for (const one of bounce?.recipients ?? []) await noteBounce(found, one, bounce!.kind === "guess");
     if (path.kind === "forward") return takeForwarded(rcpt, source, path);
-    const feedback = bounce === undefined ? readFeedback(bytes) : undefined;
-    if (feedback !== undefined) await complain(path, feedback);
+    if (bounce !== undefined) return noted(source, rcpt, path);
     // Answering machines use the return path too; nobody waits for what they say.
-    else if (bounce === undefined) {
-      tell(source.id, "dropped", { why: "no delivery report", about: path.header_id }, { rcpt, path });
-      return { rcpt, ok: true };
-    }
-    return noted(source, rcpt, path);
+    tell(source.id, "dropped", { why: "not a delivery report", about: path.header_id }, { rcpt, path });
+    return { rcpt, ok: true };
+  }
+
+  async function pathAt(address: string): Promise<FoundPath | undefined> {
+    const read = paths.read(address, clock.now());
+    const path = read.ok ? await table.path(read.id) : undefined;
+    return read.ok && path !== undefined ? { path, member: read.member } : undefined;
+  }
+
+  /** A complaint suppresses permanently, and every recipient of a message knows its return path: only an authenticated author counts. */
+  async function takeFeedback(rcpt: string, source: MailSource, found: FoundPath, feedback: Feedback, isAuthenticated: () => Promise<boolean>): Promise<Settled> {
+    if (!(await isAuthenticated())) return settledBy(rcpt, replyOf(returnsErrors.reporterUnknown()));
+    await complain(found, feedback);
+    return noted(source, rcpt, found.path);
   }
 
   /** What it says stands in the story of the message it is about; its own ends here. */
@@ -119,20 +128,18 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
   }
 
   /** abuse@ of a name where bounces arrive: what providers send there names the path of the message in it. */
-  async function takeComplaint({ rcpt, source }: Returned): Promise<Settled> {
+  async function takeComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<Settled> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
-      const read = address === undefined ? undefined : paths.read(address, clock.now());
-      const path = read?.ok ? await table.path(read.id) : undefined;
-      if (feedback === undefined || path?.kind !== "sent") continue;
-      await complain(path, feedback);
-      return noted(source, rcpt, path);
+      const found = address === undefined ? undefined : await pathAt(address);
+      if (feedback !== undefined && found?.path.kind === "sent") return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
     }
     return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
   }
 
-  async function noteBounce(path: PathRow, one: BouncedRecipient, guessed: boolean): Promise<void> {
-    const rcpt = recipientOf(path, [one.original, one.address]);
+  async function noteBounce(found: FoundPath, one: BouncedRecipient, guessed: boolean): Promise<void> {
+    const { path } = found;
+    const rcpt = recipientOf(found, [one.original, one.address]);
     const code = Number(/^\s*(\d{3})\b/.exec(one.diagnostic ?? "")?.[1] ?? 0);
     const step = one.action === "failed" ? "bounced" : one.action === "delayed" ? "deferred" : "delivered";
     const words = { ...(code === 0 ? {} : { code }), enhanced: one.status, text: one.diagnostic ?? "" };
@@ -142,8 +149,9 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
     await failures.suppress(path.account_id, rcpt, reason, { ...domainOf(path), note: `${one.status} ${one.diagnostic ?? ""}`.trim() });
   }
 
-  async function complain(path: PathRow, feedback: Feedback): Promise<void> {
-    const rcpt = recipientOf(path, [...feedback.recipients, ...feedback.to]);
+  async function complain(found: FoundPath, feedback: Feedback): Promise<void> {
+    const { path } = found;
+    const rcpt = recipientOf(found, [...feedback.recipients, ...feedback.to]);
     tell(path.message_id, "bounced", { complaint: feedback.type, report: true, messageId: path.header_id, ...(feedback.userAgent !== undefined && { host: feedback.userAgent }) }, { ...(rcpt !== undefined && { rcpt }), path });
     // The opposite of a complaint, and what is said about signatures, suppress nobody (RFC 5965 7.3, RFC 6591).
     if (rcpt === undefined || feedback.type === "not-spam" || feedback.type === "auth-failure") return;
@@ -160,10 +168,22 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
   return { refusal, take };
 }
 
-/** Of the addresses a report names the one the message went to; with a single recipient there is no doubt. A report about others is not believed. */
-function recipientOf(path: PathRow, named: readonly (string | undefined)[]): string | undefined {
+interface FoundPath {
+  path: PathRow;
+  /** Index of the recipient this return path was created for. */
+  member: number | undefined;
+}
+
+/**
+ * The recipient whose return path received the report, even if the report names another address, since aliases redirect mail. Undefined for a
+ * report about another recipient of the message, whose own return path the reporter does not have.
+ */
+function recipientOf({ path, member }: FoundPath, named: readonly (string | undefined)[]): string | undefined {
   const sent = JSON.parse(path.recipients) as string[];
-  return sent.find((rcpt) => named.some((address) => address !== undefined && sameAddress(address, rcpt))) ?? (sent.length === 1 ? sent[0] : undefined);
+  const own = sent.length === 1 ? sent[0] : member === undefined ? undefined : sent[member];
+  if (own === undefined) return undefined;
+  const isNamed = (rcpt: string) => named.some((address) => address !== undefined && sameAddress(address, rcpt));
+  return isNamed(own) || !sent.some(isNamed) ? own : undefined;
 }
 
 const domainOf = ({ domain }: PathRow) => (domain === null ? {} : { domain });

@@ -8,30 +8,27 @@ interface Owner {
   zone?: string | undefined;
 }
 
-/** What a return path is wanted for. */
-export type ReturnPathRequest =
-  | (Owner & {
-      /** A forward whose sender cannot be written into a return path, or must not, since nobody vouches for it: a token stands for it. */
-      use: "forward";
-      sender: string;
-      /** Whether the sender is who it seems to be, and may be told of failures. What comes back for others is traced and goes no further. */
-      vouched: boolean;
-      /** The message, and which recipient of it: under these names what comes back is traced. */
-      inbound: { id: string; rcpt: string };
-    })
-  | (Owner & {
-      /** Mail of ours: VERP at `<sending label>.<domain>`. */
-      use: "sending";
-      domain: string;
-      /** With angle brackets. */
-      messageId: string;
-      /** Whom it goes to: a report about anybody else is not believed. */
-      to: string[];
-      /** What its steps are traced under. Default: the Message-ID. */
-      message?: string;
-      /** The sender as the account gave it; told of failures only where NOTIFY asks for that. */
-      from?: string;
-    });
+/** A forward with a token as return path, because its sender does not fit into one or is not authenticated. */
+export interface ReturnPathRequest extends Owner {
+  sender: string;
+  /** True if the sender is authenticated and may get bounces. For other senders, bounces are traced and dropped. */
+  vouched: boolean;
+  /** The inbound message and recipient that bounces are traced under. */
+  inbound: { id: string; rcpt: string };
+}
+
+/** Mail of a local account: VERP at `<sending label>.<domain>`. */
+export interface SendingPathsRequest extends Owner {
+  domain: string;
+  /** With angle brackets. */
+  messageId: string;
+  /** The recipients. */
+  to: string[];
+  /** Message id that its steps are traced under. Default: the Message-ID. */
+  message?: string;
+  /** The sender that the account set; gets bounces only if NOTIFY requests them. */
+  from?: string;
+}
 
 /** A failure that we answer for, since the message has been taken. */
 export interface BounceRequest extends Owner {
@@ -60,14 +57,19 @@ export interface Outcome {
 
 /** What comes back of mail that left, and who is told. */
 export interface Returns {
-  /** The envelope sender for a message on its way out; what it stands for is on the disk when it resolves, unless nobody vouches for the sender. */
+  /** The envelope sender for a forward. When it resolves, its token is on disk if the sender is authenticated. */
   pathFor(request: ReturnPathRequest): Promise<string>;
+  /** One envelope sender per recipient, in the same order, so that a recipient cannot report another. On disk when it resolves. */
+  pathsFor(request: SendingPathsRequest): Promise<string[]>;
   /** Whether an address has the form of one of ours (SRS, VERP, token), whatever it is worth. Answered without asking anybody. */
   isReturnPath(rcpt: string): boolean;
   /** What can be said at RCPT: a refusal for one that is forged, expired, or for mail that is no bounce. Undefined: it may come. */
   check(rcpt: string, envelope: Pick<Envelope, "from">): Promise<SmtpReply | undefined>;
-  /** Takes mail for a return path through to its end. Rejects only with a UserError that has an SMTP answer. The source stays the caller's. */
-  take(mail: { rcpt: string; envelope: Envelope; source: MailSource }): Promise<Settled>;
+  /**
+   * Processes mail to a return path. `isAuthenticated`: true if its author is authenticated; called only for complaints. Rejects only with a
+   * UserError that has an SMTP reply. The caller keeps ownership of the source.
+   */
+  take(mail: { rcpt: string; envelope: Envelope; source: MailSource; isAuthenticated: () => Promise<boolean> }): Promise<Settled>;
   /**
    * Tells the sender, where it may be told: it is vouched for, not null, and has not asked to hear nothing (NOTIFY). Resolves when the report
    * is on the disk (true), or nobody is to be told (false). Rejects when it cannot be kept now.

@@ -31,6 +31,8 @@ export interface EmailRoutingOptions {
   /** Where mail for postmaster goes that no rule takes. Default: the account's first verified destination address. */
   postmaster?: string;
   verifier?: RecordVerifier;
+  /** Accept rules with globs, regular expressions and several destinations. Default false, as on the hosted service. */
+  extended?: boolean;
   limits?: Partial<RoutingLimits>;
   log?: Log;
 }
@@ -67,7 +69,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
       for (const zone of changed) tables.changed(zone);
     },
   });
-  const parts: RoutingParts = { db, clock, ids, zones, scripts, addresses, dkimKeys, hosts, verifier, limits: { ...DEFAULT_LIMITS, ...options.limits }, changed: tables.changed };
+  const parts: RoutingParts = { db, clock, ids, zones, scripts, addresses, dkimKeys, hosts, verifier, limits: { ...DEFAULT_LIMITS, ...options.limits }, extended: options.extended ?? false, changed: tables.changed };
   const dns = createRoutingDns(parts);
   const rules = createRules(parts);
 

@@ -1,4 +1,5 @@
 import { keyOf, untagged, type Recipient } from "./recipient.ts";
+import { compilePattern, isPattern } from "./patterns.ts";
 import { targetOf } from "./rules-table.ts";
 import type { Rule, Why } from "./types.ts";
 
@@ -8,6 +9,8 @@ export interface MatchTable {
   supportSubaddress: boolean;
   /** By what recipients are compared with: of several rules for one, the first. */
   literal: ReadonlyMap<string, Rule>;
+  /** In the order of comparison. */
+  patterns: readonly { rule: Rule; matches: (address: string) => boolean }[];
   /** Absent while it is disabled. */
   catchAll?: Rule;
 }
@@ -15,27 +18,31 @@ export interface MatchTable {
 /** `rules` in the order in which they are looked at; disabled ones are passed over. */
 export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean, rules: readonly Rule[]): MatchTable {
   const literal = new Map<string, Rule>();
+  const patterns: MatchTable["patterns"][number][] = [];
   let catchAll: Rule | undefined;
   for (const rule of rules) {
     if (!rule.enabled) continue;
     const target = targetOf(rule.matcher);
-    if (target === null) catchAll ??= rule;
+    if (isPattern(rule.matcher)) patterns.push({ rule, matches: compilePattern(rule.matcher, zone.name) });
+    else if (target === null) catchAll ??= rule;
     else if (!literal.has(target)) literal.set(target, rule);
   }
-  return { zone, supportSubaddress, literal, ...(catchAll && { catchAll }) };
+  return { zone, supportSubaddress, literal, patterns, ...(catchAll && { catchAll }) };
 }
 
 export interface Match {
   rule: Rule;
-  why: Extract<Why, "literal" | "subaddress" | "catch-all">;
+  why: Extract<Why, "literal" | "subaddress" | "pattern" | "catch-all">;
 }
 
-/** The rule for a recipient. The catch-all rule is for the zone's own name; names below it have rules for single addresses only. */
-export function matchRecipient({ zone, supportSubaddress, literal, catchAll }: MatchTable, recipient: Recipient): Match | undefined {
+/** The rule for a recipient: literal rules, then patterns, then the catch-all rule. The catch-all rule applies to the zone's own name only, not to subdomains. */
+export function matchRecipient({ zone, supportSubaddress, literal, patterns, catchAll }: MatchTable, recipient: Recipient): Match | undefined {
   const exact = literal.get(keyOf(recipient));
   if (exact !== undefined) return { rule: exact, why: "literal" };
   const plain = supportSubaddress ? untagged(recipient) : undefined;
   const tagged = plain && literal.get(keyOf(plain));
   if (tagged !== undefined) return { rule: tagged, why: "subaddress" };
+  const pattern = patterns.find(({ matches }) => matches(keyOf(recipient)) || (plain !== undefined && matches(keyOf(plain))));
+  if (pattern !== undefined) return { rule: pattern.rule, why: "pattern" };
   return catchAll !== undefined && recipient.domain === zone.name ? { rule: catchAll, why: "catch-all" } : undefined;
 }

@@ -17,6 +17,8 @@ export interface RoutingParts {
   dkimKeys: DkimKeys;
   hosts: RoutingHosts;
   limits: RoutingLimits;
+  /** True if rules may have globs, regular expressions and several destinations. */
+  extended: boolean;
   verifier?: RecordVerifier | undefined;
   /** A rule or a setting of the zone is another now; `names`: also which names mail is routed for. */
   changed(zone: string, what?: "names"): void;

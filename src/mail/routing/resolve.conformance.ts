@@ -110,6 +110,22 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@example.com"), "drop catch-all");
     });
 
+    test("a zone below another one uses its own rules, in any order of creation", async (t) => {
+      const { resolve, rules, zone, routing, newZone, zones } = await open(t, engine);
+      await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
+      await rules.create(zone, ruleFor("a@sub.example.com", { type: "drop" }));
+      await routing.dns.enable(zone, "sub.example.com");
+      assert.equal(await resolve("a@sub.example.com"), "drop literal");
+      const inner = await newZone("sub.example.com");
+      await routing.dns.enable(inner);
+      await rules.create(inner, ruleFor("a@sub.example.com", forward));
+      assert.equal(await resolve("a@sub.example.com"), "forward literal me@example.net");
+      assert.equal(await resolve("a@example.com"), "drop catch-all");
+      await zones.delete(inner.id);
+      await new Promise(setImmediate);
+      assert.equal(await resolve("a@sub.example.com"), "drop literal");
+    });
+
     test("changes are seen at once, here and in other processes; deleted zones are gone", async (t) => {
       const { resolve, rules, zone, zones, routing, build, another, newZone } = await open(t, engine);
       const other = build(await another());

@@ -1,7 +1,8 @@
 import { isWithin } from "../../protocol/dns/index.ts";
 import { routingErrors } from "./errors.ts";
-import { readRecipient } from "./recipient.ts";
-import type { Action, Matcher, RuleRequest, RuleSource } from "./types.ts";
+import { compilePattern } from "./patterns.ts";
+import { keyOf, readRecipient } from "./recipient.ts";
+import type { Action, Matcher, PatternMatcher, RuleRequest, RuleSource } from "./types.ts";
 
 export const MAX_NAME = 256;
 export const MAX_VALUE = 90;
@@ -20,10 +21,13 @@ export interface RuleParts {
   owner: string | null;
 }
 
+/** Maximum number of destination addresses of a forward. */
+export const MAX_DESTINATIONS = 10;
+
 const refuse = (reason: string) => routingErrors.invalidInput({ reason });
 
-/** Throws invalidInput, and invalidOperation for a second catch-all rule. `zone` is the zone's name. */
-export function checkRule(request: RuleRequest, { zone, catchAll }: { zone: string; catchAll: boolean }): RuleParts {
+/** Throws invalidInput, and invalidOperation for a second catch-all rule. `zone` is the zone's name. `extended` accepts glob and regex matchers and several destinations. */
+export function checkRule(request: RuleRequest, { zone, catchAll, extended }: { zone: string; catchAll: boolean; extended: boolean }): RuleParts {
   const { name = "", enabled = true, priority = 0, source = "api", owner } = request;
   if ([...name].length > MAX_NAME) throw refuse(`The name has more than ${MAX_NAME} characters.`);
   // PostgreSQL keeps no such character, and nobody can see the others.
@@ -33,10 +37,10 @@ export function checkRule(request: RuleRequest, { zone, catchAll }: { zone: stri
   if (source !== "api" && source !== "wrangler") throw refuse("The source is api or wrangler.");
   if (source === "wrangler" && (owner === undefined || owner === "")) throw refuse("owner_worker_tag is required when the source is wrangler.");
   if (owner !== undefined && owner.length > MAX_TAG) throw refuse(`owner_worker_tag has more than ${MAX_TAG} characters.`);
-  return { name, enabled, priority: catchAll ? MAX_PRIORITY : priority, matcher: checkMatcher(request.matchers, zone, catchAll), action: checkAction(request.actions), source, owner: source === "wrangler" ? owner! : null };
+  return { name, enabled, priority: catchAll ? MAX_PRIORITY : priority, matcher: checkMatcher(request.matchers, zone, catchAll, extended), action: checkAction(request.actions, extended), source, owner: source === "wrangler" ? owner! : null };
 }
 
-export function checkMatcher(matchers: RuleRequest["matchers"], zone: string, catchAll: boolean): Matcher {
+export function checkMatcher(matchers: RuleRequest["matchers"], zone: string, catchAll: boolean, extended = false): Matcher {
   const [matcher] = matchers;
   if (matcher === undefined || matchers.length > 1) throw refuse(`A rule has one matcher; this has ${matchers.length}.`);
   const { type, field = "to", value } = matcher;
@@ -44,10 +48,18 @@ export function checkMatcher(matchers: RuleRequest["matchers"], zone: string, ca
     if (!catchAll) throw routingErrors.invalidOperation();
     return { type };
   }
-  if (type !== "literal") throw refuse("The type of a matcher is literal or all.");
+  const pattern = type === "glob" || type === "regex";
+  if (type !== "literal" && !(pattern && extended)) throw refuse(`The type of a matcher is literal or all.${pattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`);
   if (catchAll) throw refuse("The matcher of the catch-all rule is of type all.");
   if (field !== "to") throw refuse("The field of a matcher is to.");
+  if (pattern) return checkPattern({ type, field, value: (value ?? "").trim() }, zone);
   return { type, field, value: checkRecipient(value, zone) };
+}
+
+function checkPattern(matcher: PatternMatcher, zone: string): Matcher {
+  if (matcher.value === "" || matcher.value.length > MAX_VALUE) throw refuse(`The value of a matcher has 1 to ${MAX_VALUE} characters.`);
+  compilePattern(matcher, zone);
+  return matcher;
 }
 
 function checkRecipient(value: string | undefined, zone: string): string {
@@ -60,7 +72,7 @@ function checkRecipient(value: string | undefined, zone: string): string {
   return text;
 }
 
-export function checkAction(actions: RuleRequest["actions"]): Action {
+export function checkAction(actions: RuleRequest["actions"], extended = false): Action {
   const [action] = actions;
   if (action === undefined || actions.length > 1) throw refuse(`A rule has one action; this has ${actions.length}.`);
   const { type, value = [] } = action;
@@ -69,9 +81,26 @@ export function checkAction(actions: RuleRequest["actions"]): Action {
     return { type };
   }
   if (type !== "forward" && type !== "worker") throw refuse("The type of an action is forward, worker or drop.");
+  if (type === "forward" && extended && value.length > 1) return { type, value: checkDestinations(value) };
   if (value.length !== 1) throw refuse(type === "forward" ? "Forward actions must contain exactly one destination address." : "Worker actions must contain exactly one Worker name.");
-  const only = value[0]!.trim();
-  if (only === "" || only.length > MAX_VALUE) throw refuse(`The value of an action has 1 to ${MAX_VALUE} characters.`);
-  if (type === "forward" && (readRecipient(only)?.domain ?? "") === "") throw refuse(`${only} is not an address to forward to.`);
-  return { type, value: [only] };
+  return { type, value: [type === "forward" ? checkDestination(value[0]!) : checkActionValue(value[0]!)] };
+}
+
+function checkActionValue(value: string): string {
+  const text = value.trim();
+  if (text === "" || text.length > MAX_VALUE) throw refuse(`The value of an action has 1 to ${MAX_VALUE} characters.`);
+  return text;
+}
+
+function checkDestination(value: string): string {
+  const text = checkActionValue(value);
+  if ((readRecipient(text)?.domain ?? "") === "") throw refuse(`${text} is not an address to forward to.`);
+  return text;
+}
+
+function checkDestinations(values: readonly string[]): string[] {
+  if (values.length > MAX_DESTINATIONS) throw refuse(`A forward has at most ${MAX_DESTINATIONS} destination addresses; this has ${values.length}.`);
+  const addresses = values.map(checkDestination);
+  if (new Set(addresses.map((address) => keyOf(readRecipient(address)!))).size < addresses.length) throw refuse("A destination address is listed twice.");
+  return addresses;
 }

@@ -1,14 +1,17 @@
 import { createHash } from "node:crypto";
+import { sql, type ExpressionBuilder } from "kysely";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
+import { addressCalled, type AddressExecutor } from "../addresses/addresses-table.ts";
 import { keyOf, readRecipient } from "./recipient.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Matcher, Rule } from "./types.ts";
 
 type Row = RoutingTables["email_routing_rules"];
 
-export const targetOf = (matcher: Matcher): string | null => (matcher.type === "all" ? null : addressKey(matcher.value));
-export const destinationOf = (action: Action): string | null => (action.type === "forward" ? addressKey(action.value[0]!) : null);
+/** The normalized address of a literal matcher, for comparison with recipients. */
+export const targetOf = (matcher: Matcher): string | null => (matcher.type === "literal" ? addressKey(matcher.value) : null);
+export const destinationsOf = (action: Action): string[] => (action.type === "forward" ? action.value.map(addressKey) : []);
 const addressKey = (address: string) => keyOf(readRecipient(address)!);
 
 /** The catch-all rule is there from the beginning, before there is a row for it: its id follows from the zone's. */
@@ -27,6 +30,12 @@ export async function ruleById(db: RoutingExecutor, zone: string, id: string): P
 
 export async function countRules(db: RoutingExecutor, zone: string): Promise<number> {
   const { count } = await db.selectFrom("email_routing_rules").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("catch_all", "=", 0).executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Counts rules with a glob or a regular expression. */
+export async function countPatterns(db: RoutingExecutor, zone: string): Promise<number> {
+  const { count } = await db.selectFrom("email_routing_rules").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("catch_all", "=", 0).where("target", "is", null).executeTakeFirstOrThrow();
   return Number(count);
 }
 
@@ -62,17 +71,45 @@ export async function deleteRule(db: RoutingExecutor, id: string): Promise<boole
 
 /** What the end of a destination address, or its verification, does to the rules that forward to it. Their zones. */
 export async function switchDestination(db: RoutingExecutor, account: string, destination: string, to: "verified" | "unverified" | "deleted", now: number): Promise<string[]> {
-  const those = db.updateTable("email_routing_rules").where("account_id", "=", account).where("destination", "=", destination);
+  const those = db.updateTable("email_routing_rules").where("account_id", "=", account).where((eb) => eb.or([eb("destination", "=", destination), contains(eb, destination)]));
+  const waits = to === "verified" ? await stillAwaiting(db, account, destination) : [];
   const changed =
-    to === "verified" ? those.set({ enabled: 1, awaiting: 0, modified_at: now }).where("awaiting", "=", 1)
+    to === "verified" ? those.set({ enabled: 1, awaiting: 0, modified_at: now }).where("awaiting", "=", 1).$if(waits.length > 0, (some) => some.where("id", "not in", waits))
     : to === "unverified" ? those.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
     : those.set({ enabled: 0, awaiting: 0, modified_at: now }).where(({ eb, or }) => or([eb("enabled", "=", 1), eb("awaiting", "=", 1)]));
   return [...new Set((await changed.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
 }
 
+/** Matches forwards to several addresses that include this one. The column stores one address per line. */
+function contains(eb: ExpressionBuilder<RoutingTables, "email_routing_rules">, destination: string) {
+  const pattern = `%\n${destination.replace(/[\\%_]/g, (sign) => `\\${sign}`)}\n%`;
+  return sql<boolean>`${eb.ref("destinations")} like ${pattern} escape '\\'`;
+}
+
+/** Ids of rules with this destination that still have another, unverified one. */
+async function stillAwaiting(db: RoutingExecutor, account: string, destination: string): Promise<string[]> {
+  const rows = await db.selectFrom("email_routing_rules").select(["id", "destinations"]).where("account_id", "=", account).where("awaiting", "=", 1).where((eb) => contains(eb, destination)).execute();
+  const waits: string[] = [];
+  for (const { id, destinations } of rows) {
+    for (const other of linesOf(destinations)) {
+      if (other === destination) continue;
+      const address = await addressCalled(db as unknown as AddressExecutor, account, other);
+      if (address === undefined || address.verifiedAt === null) waits.push(id);
+    }
+  }
+  return waits;
+}
+
+const linesOf = (text: string | null): string[] => (text ?? "").split("\n").filter((line) => line !== "");
+
+function destinationColumns(action: Action): Pick<Row, "destination" | "destinations"> {
+  const all = destinationsOf(action);
+  return { destination: all[0] ?? null, destinations: all.length > 1 ? `\n${all.join("\n")}\n` : null };
+}
+
 const toRow = (rule: Rule): Row => ({
   id: rule.id, zone_id: rule.zone, account_id: rule.account, catch_all: Number(rule.matcher.type === "all"), name: rule.name, enabled: Number(rule.enabled), awaiting: Number(rule.awaiting),
-  priority: rule.priority, matcher: JSON.stringify(rule.matcher), action: JSON.stringify(rule.action), target: targetOf(rule.matcher), destination: destinationOf(rule.action),
+  priority: rule.priority, matcher: JSON.stringify(rule.matcher), action: JSON.stringify(rule.action), target: targetOf(rule.matcher), ...destinationColumns(rule.action),
   source: rule.source, owner: rule.owner, created_at: rule.createdAt, modified_at: rule.modifiedAt,
 });
 

@@ -123,6 +123,58 @@ export function rulesConformance(engine: TestEngine): void {
       assert.deepEqual(await enabled(), [false, false, false], "what was disabled with the old one stays so");
     });
 
+    test("with globs, regular expressions and several destinations work where the server allows them", async (t) => {
+      const { routing: { dns, rules, resolve }, newZone, verified } = await openRouting(t, engine, { extended: true });
+      const zone = await newZone();
+      await dns.enable(zone);
+      const pattern = (type: string, value: string, action: RuleRequest["actions"][number], priority = 0): RuleRequest => ({ matchers: [{ type, field: "to", value }], actions: [action], priority });
+      await verified("me@example.net");
+      await verified("you@example.net");
+      const both = { type: "forward", value: ["me@example.net", "you@example.net"] };
+      await rules.create(zone, pattern("glob", "sales-*@example.com", both, 2));
+      await rules.create(zone, pattern("regex", "sales-(eu|us)@example\\.com", { type: "drop" }, 1));
+      await rules.create(zone, ruleFor("sales-eu@example.com", { type: "forward", value: ["me@example.net"] }));
+      const where = async (rcpt: string) => {
+        const { kind, why, ...found } = await resolve(rcpt);
+        return [kind, why, "to" in found ? found.to : undefined];
+      };
+      assert.deepEqual(await where("sales-eu@example.com"), ["forward", "literal", ["me@example.net"]], "a literal rule takes precedence");
+      assert.deepEqual(await where("Sales-US@example.com"), ["drop", "pattern", undefined], "the lower priority number takes precedence");
+      assert.deepEqual(await where("sales-asia@example.com"), ["forward", "pattern", ["me@example.net", "you@example.net"]]);
+      assert.deepEqual(await where("support@example.com"), ["none", "no rule", undefined]);
+      assert.equal((await rules.list(zone, {}, page)).total, 4);
+      assert.equal((await refusal(rules.create(zone, pattern("glob", "*@example.com", both))))[0], "invalidInput");
+      assert.equal((await refusal(rules.create(zone, ruleFor("x@example.com", { type: "forward", value: ["me@example.net", "Me@Example.NET"] }))))[0], "invalidInput");
+      assert.equal((await refusal(rules.create(zone, ruleFor("x@example.com", { type: "forward", value: Array.from({ length: 11 }, (_, n) => `u${n}@example.net`) }))))[0], "invalidInput");
+      for (let n = 2; n < 20; n++) await rules.create(zone, pattern("glob", `p${n}-*@example.com`, { type: "drop" }));
+      assert.deepEqual(await refusal(rules.create(zone, pattern("glob", "one-more-*@example.com", { type: "drop" }))), ["tooManyPatterns", "A zone has at most 20 rules with a glob or a regular expression"]);
+    });
+
+    test("with several destinations are enabled once all are verified, and disabled when one is deleted", async (t) => {
+      const { routing: { rules, addresses }, newZone } = await openRouting(t, engine, { extended: true });
+      const zone = await newZone();
+      const [a, b] = [await addresses.create(ACCOUNT, "a_1@example.net"), await addresses.create(ACCOUNT, "b%2@example.net")];
+      const rule = await rules.create(zone, ruleFor("x@example.com", { type: "forward", value: ["a_1@example.net", "b%2@example.net"] }));
+      const other = await addresses.create(ACCOUNT, "ax1@example.net");
+      const state = async () => {
+        const { enabled, awaiting } = await rules.get(zone, rule.id);
+        return enabled ? "enabled" : awaiting ? "awaiting" : "disabled";
+      };
+      assert.equal(await state(), "awaiting");
+      await addresses.setVerified(ACCOUNT, b.id, true);
+      assert.equal(await state(), "awaiting");
+      await addresses.setVerified(ACCOUNT, a.id, true);
+      assert.equal(await state(), "enabled");
+      await addresses.delete(ACCOUNT, other.id);
+      assert.equal(await state(), "enabled", "an address that LIKE would match without escapes");
+      await addresses.setVerified(ACCOUNT, b.id, false);
+      assert.equal(await state(), "awaiting");
+      await addresses.setVerified(ACCOUNT, b.id, true);
+      assert.equal(await state(), "enabled");
+      await addresses.delete(ACCOUNT, b.id);
+      assert.equal(await state(), "disabled");
+    });
+
     test("are limited in number, also when many come at once", async (t) => {
       const { routing: { rules }, newZone } = await openRouting(t, engine, { limits: { rules: 3 } });
       const zone = await newZone();

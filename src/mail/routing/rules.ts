@@ -3,8 +3,9 @@ import type { Zone } from "../../zones/index.ts";
 import { addressCalled, type AddressExecutor, type AddressTables } from "../addresses/addresses-table.ts";
 import { routingErrors } from "./errors.ts";
 import type { RoutingParts } from "./parts.ts";
+import { isPattern, MAX_PATTERNS } from "./patterns.ts";
 import { checkRule, MAX_PRIORITY, type RuleParts } from "./rule-check.ts";
-import { catchAllId, countRules, deleteRule, destinationOf, keepRule, ruleById, rulesOf, rulesOfAccount, type AccountRuleQuery } from "./rules-table.ts";
+import { catchAllId, countPatterns, countRules, deleteRule, destinationsOf, keepRule, ruleById, rulesOf, rulesOfAccount, type AccountRuleQuery } from "./rules-table.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
@@ -30,7 +31,7 @@ export interface Rules {
   replaceCatchAll(zone: Zone, request: RuleRequest): Promise<Rule>;
 }
 
-export function createRules({ db, clock, ids, scripts, limits, changed }: RoutingParts): Rules {
+export function createRules({ db, clock, ids, scripts, limits, extended, changed }: RoutingParts): Rules {
   const tables = db.tables<RoutingTables>();
 
   async function need(zone: Zone, id: string): Promise<Rule> {
@@ -48,17 +49,25 @@ export function createRules({ db, clock, ids, scripts, limits, changed }: Routin
 
   /** Writes a rule in the place that `find` gives it. In one transaction with the look at its destination, which may be deleted at any time. */
   async function keep(zone: Zone, request: RuleRequest, catchAll: boolean, find: (tx: RoutingExecutor) => Promise<Pick<Rule, "id" | "createdAt">>): Promise<Rule> {
-    const parts = checkRule(request, { zone: zone.name, catchAll });
+    const parts = checkRule(request, { zone: zone.name, catchAll, extended });
     await checkWorkers(zone, parts);
     const rule = await db.transaction<RoutingTables & AddressTables, Rule>(async (tx) => {
       const waits = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
       const { id, createdAt } = await find(tx);
+      if (isPattern(parts.matcher)) await checkPatternCount(tx, zone, id);
       const kept: Rule = { ...parts, id, zone: zone.id, account: zone.account, enabled: parts.enabled && !waits, awaiting: parts.enabled && waits, createdAt, modifiedAt: clock.now() };
       await keepRule(tx, kept);
       return kept;
     });
     changed(zone.id);
     return rule;
+  }
+
+  /** Throws tooManyPatterns if the rule would exceed the limit. */
+  async function checkPatternCount(tx: RoutingExecutor, zone: Zone, id: string): Promise<void> {
+    const before = await ruleById(tx, zone.id, id);
+    const others = (await countPatterns(tx, zone.id)) - Number(before !== undefined && isPattern(before.matcher));
+    if (others >= MAX_PATTERNS) throw routingErrors.tooManyPatterns({ limit: MAX_PATTERNS });
   }
 
   const initialCatchAll = (zone: Zone): Rule => ({
@@ -73,7 +82,7 @@ export function createRules({ db, clock, ids, scripts, limits, changed }: Routin
   return {
     async list(zone, { enabled, order = "priority", direction = "asc" }, { page, perPage }) {
       const kept = await rulesOf(tables, zone.id);
-      const literal = kept.filter(({ matcher }) => matcher.type === "literal");
+      const literal = kept.filter(({ matcher }) => matcher.type !== "all");
       if (order === "created") literal.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
       if (direction === "desc") literal.reverse();
       const all = [...literal, kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone)].filter((rule) => enabled === undefined || rule.enabled === enabled);
@@ -107,11 +116,13 @@ export function createRules({ db, clock, ids, scripts, limits, changed }: Routin
 
 /** Throws notVerified for an address that the account does not have. */
 async function isUnverified(tx: AddressExecutor, account: string, action: Action): Promise<boolean> {
-  const destination = destinationOf(action);
-  if (destination === null) return false;
-  const address = await addressCalled(tx, account, destination);
-  if (address === undefined) throw routingErrors.notVerified({ address: destination });
-  return address.verifiedAt === null;
+  let unverified = false;
+  for (const destination of destinationsOf(action)) {
+    const address = await addressCalled(tx, account, destination);
+    if (address === undefined) throw routingErrors.notVerified({ address: destination });
+    unverified ||= address.verifiedAt === null;
+  }
+  return unverified;
 }
 
-export const sameAction = (a: Action, b: Action): boolean => a.type === b.type && (a.type === "drop" || b.type === "drop" || a.value[0] === b.value[0]);
+export const sameAction = (a: Action, b: Action): boolean => a.type === b.type && (a.type === "drop" || b.type === "drop" || (a.value.length === b.value.length && a.value.every((one, i) => one === b.value[i])));

@@ -42,6 +42,8 @@ export interface RoutingTables {
     target: string | null;
     /** Of a forward: what addresses are compared with. */
     destination: string | null;
+    /** All destinations of a forward to several addresses, one per line, with a leading newline. */
+    destinations: string | null;
     source: RuleSource;
     owner: string | null;
     created_at: number;
@@ -99,5 +101,12 @@ export const routingMigration: Migration = {
     await sql`create index email_routing_rules_destination on email_routing_rules (account_id, destination) where destination is not null`.execute(db);
     await sql`create index email_routing_rules_owner on email_routing_rules (account_id, owner) where owner is not null`.execute(db);
     await sql`create unique index email_routing_rules_catch_all on email_routing_rules (zone_id) where catch_all = 1`.execute(db);
+  },
+};
+
+export const routingDestinationsMigration: Migration = {
+  name: "mail-routing-destinations-001",
+  async up(db) {
+    await db.schema.alterTable("email_routing_rules").addColumn("destinations", "text").execute();
   },
 };

@@ -29,8 +29,14 @@ export interface RoutedName {
   status: RoutingStatus;
 }
 
-export type Matcher = { type: "literal"; field: "to"; value: string } | { type: "all" };
-/** A forward goes to one verified address, a worker is named as in its account. */
+/** A glob (`sales-*@example.com`) or a regular expression in RE2 syntax that matches the whole address case-insensitively. Extension: needs `email.extended_rules`. */
+export interface PatternMatcher {
+  type: "glob" | "regex";
+  field: "to";
+  value: string;
+}
+export type Matcher = { type: "literal"; field: "to"; value: string } | PatternMatcher | { type: "all" };
+/** A forward has one verified address, or several with `email.extended_rules`. A worker action has the script name. */
 export type Action = { type: "forward" | "worker"; value: string[] } | { type: "drop" };
 export type RuleSource = "api" | "wrangler";
 
@@ -70,6 +76,8 @@ export type Why =
   | "literal"
   /** A rule names the recipient without its tag. */
   | "subaddress"
+  /** A glob or a regular expression matches the recipient. */
+  | "pattern"
   | "catch-all"
   /** RFC 5321 4.5.1: postmaster is always taken; abuse where the operator has an address. */
   | "postmaster"

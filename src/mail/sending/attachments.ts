@@ -1,4 +1,5 @@
 import { mailErrors } from "../errors.ts";
+import type { FieldNames } from "./field-names.ts";
 
 export interface Attachment {
   filename: string;
@@ -12,25 +13,25 @@ export interface Attachment {
 
 const MAX_ATTACHMENTS = 100;
 
-export function readAttachments(value: unknown): Attachment[] {
+export function readAttachments(value: unknown, names: FieldNames): Attachment[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw mailErrors.invalidField({ field: "attachments", why: "must be an array" });
   if (value.length > MAX_ATTACHMENTS) throw mailErrors.invalidField({ field: "attachments", why: `has ${value.length} entries, maximum is ${MAX_ATTACHMENTS}` });
-  return value.map((entry, i) => readAttachment(entry, `attachments[${i}]`));
+  return value.map((entry, i) => readAttachment(entry, `attachments[${i}]`, names));
 }
 
-function readAttachment(entry: unknown, field: string): Attachment {
+function readAttachment(entry: unknown, field: string, names: FieldNames): Attachment {
   if (typeof entry !== "object" || entry === null) throw mailErrors.invalidField({ field, why: "must be an object with content, filename and type" });
   const { content, filename, type, disposition, contentId } = entry as Record<string, unknown>;
   const attachment: Attachment = {
     filename: plainText(filename, `${field}.filename`, "Give the name the file is saved under."),
     type: mimeType(plainText(type, `${field}.type`, "Give the MIME type, for example application/pdf."), `${field}.type`),
-    content: bytes(content, `${field}.content`),
+    content: bytes(content, `${field}.content`, names),
     disposition: dispositionOf(disposition, `${field}.disposition`),
   };
-  if (contentId !== undefined && contentId !== null) attachment.contentId = contentIdOf(contentId, `${field}.contentId`);
+  if (contentId !== undefined && contentId !== null) attachment.contentId = contentIdOf(contentId, `${field}.${names.contentId}`);
   if (attachment.disposition === "inline" && attachment.contentId === undefined) {
-    throw mailErrors.fieldMissing({ field: `${field}.contentId`, fix: "An inline attachment needs the id that the HTML names as cid:id." });
+    throw mailErrors.fieldMissing({ field: `${field}.${names.contentId}`, fix: "Set it to the id that the HTML references as cid:id." });
   }
   return attachment;
 }
@@ -61,13 +62,13 @@ function contentIdOf(value: unknown, field: string): string {
 }
 
 /** A string is base64 by contract. What was an ArrayBuffer or a view in the worker arrives as `{ base64 }`. */
-function bytes(value: unknown, field: string): Buffer {
-  if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: "Give base64 text, an ArrayBuffer or a view of one." });
+function bytes(value: unknown, field: string, names: FieldNames): Buffer {
+  if (value === undefined || value === null) throw mailErrors.fieldMissing({ field, fix: `Give ${names.content}.` });
   const isBinary = typeof value === "object" && typeof (value as { base64?: unknown }).base64 === "string";
   const base64 = isBinary ? (value as { base64: string }).base64 : value;
-  if (typeof base64 !== "string") throw mailErrors.invalidField({ field, why: "must be base64 text, an ArrayBuffer or a view of one" });
+  if (typeof base64 !== "string") throw mailErrors.invalidField({ field, why: `must be ${names.content}` });
   const decoded = decodeBase64(base64);
-  if (decoded === undefined) throw mailErrors.invalidField({ field, why: "is not base64. For text or bytes as they are, pass an ArrayBuffer: new TextEncoder().encode(text)" });
+  if (decoded === undefined) throw mailErrors.invalidField({ field, why: `is not base64${names.binary}` });
   return decoded;
 }
 

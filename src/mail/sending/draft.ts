@@ -2,6 +2,7 @@ import { addressKey, parseMailbox, parseAddress, type Mailbox } from "../../prot
 import type { BuiltMail } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readAttachments, type Attachment } from "./attachments.ts";
+import { WORKER_FIELDS, type FieldNames } from "./field-names.ts";
 import { checkHeaders } from "./header-policy.ts";
 
 /** A builder message after every check of its form. */
@@ -22,19 +23,19 @@ const MAX_SUBJECT = 998;
 /** Addresses of one field that are read at all, to see whether they are few enough. */
 export const MAX_LISTED = 1000;
 
-/** Throws UserError with an E_* code for the first thing that is wrong. */
-export function readDraft(mail: BuiltMail): Draft {
+/** Throws UserError with an E_* code for the first invalid field; `names` has the field names for the text. */
+export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): Draft {
   if (typeof mail !== "object" || mail === null) throw mailErrors.invalidField({ field: "message", why: "must be an EmailMessage or an object with from, to and subject" });
   const draft: Draft = {
-    from: mailbox(required(mail.from, "from", "Give the address it is sent from."), "from"),
-    to: mailboxes(mail.to, "to"),
-    cc: mailboxes(mail.cc, "cc"),
-    bcc: mailboxes(mail.bcc, "bcc"),
+    from: mailbox(required(mail.from, "from", "Set it to the sender address."), "from", names),
+    to: mailboxes(mail.to, "to", names),
+    cc: mailboxes(mail.cc, "cc", names),
+    bcc: mailboxes(mail.bcc, "bcc", names),
     subject: subject(mail.subject),
-    headers: checkHeaders(mail.headers),
-    attachments: readAttachments(mail.attachments),
+    headers: checkHeaders(mail.headers, names),
+    attachments: readAttachments(mail.attachments, names),
   };
-  if (given(mail.replyTo)) draft.replyTo = mailbox(mail.replyTo, "replyTo");
+  if (given(mail.replyTo)) draft.replyTo = mailbox(mail.replyTo, names.replyTo, names);
   if (given(mail.text)) draft.text = body(mail.text, "text");
   if (given(mail.html)) draft.html = body(mail.html, "html");
   if (draft.text === undefined && draft.html === undefined && draft.attachments.length === 0) throw mailErrors.fieldMissing({ field: "text", fix: "Give text, html or both." });
@@ -53,25 +54,25 @@ function required(value: unknown, field: string, fix: string): unknown {
   return value;
 }
 
-function mailboxes(value: unknown, field: string): Mailbox[] {
+function mailboxes(value: unknown, field: string, names: FieldNames): Mailbox[] {
   if (!given(value)) return [];
-  if (!Array.isArray(value)) return [mailbox(value, field)];
+  if (!Array.isArray(value)) return [mailbox(value, field, names)];
   if (value.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: value.length, limit: MAX_LISTED });
-  return value.map((one, i) => mailbox(one, `${field}[${i}]`));
+  return value.map((one, i) => mailbox(one, `${field}[${i}]`, names));
 }
 
-/** `"a@b"`, `"Name <a@b>"` or `{ email, name }`. */
-function mailbox(value: unknown, field: string): Mailbox {
+/** `"a@b"`, `"Name <a@b>"`, `{ email, name }` or `{ address, name }`. */
+function mailbox(value: unknown, field: string, names: FieldNames): Mailbox {
   if (typeof value === "string") {
     const parsed = parseMailbox(value);
     if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${quote(value)}` });
     return checkedName(parsed, field);
   }
-  if (typeof value !== "object" || value === null) throw mailErrors.invalidField({ field, why: "must be an address like 'user@example.com', or { email, name }" });
+  if (typeof value !== "object" || value === null) throw mailErrors.invalidField({ field, why: `must be an address like 'user@example.com', or { ${names.address}, name }` });
   const { email, address, name } = value as { email?: unknown; address?: unknown; name?: unknown };
-  // Workers say `email`, the REST API `address`.
-  const [place, text] = email === undefined && address !== undefined ? [`${field}.address`, address] : [`${field}.email`, email];
-  if (typeof text !== "string") throw mailErrors.fieldMissing({ field: place, fix: "An address is a string or { email, name }." });
+  const [key, text] = email !== undefined ? ["email", email] : address !== undefined ? ["address", address] : [names.address, undefined];
+  const place = `${field}.${key}`;
+  if (typeof text !== "string") throw mailErrors.fieldMissing({ field: place, fix: `An address is a string or { ${names.address}, name }.` });
   const parsed = parseAddress(text);
   if (parsed === undefined) throw mailErrors.invalidField({ field: place, why: `is not an email address: ${quote(text)}` });
   if (given(name) && typeof name !== "string") throw mailErrors.invalidField({ field: `${field}.name`, why: "must be a string" });

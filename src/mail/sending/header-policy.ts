@@ -1,5 +1,6 @@
 import { isFieldName } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
+import type { FieldNames } from "./field-names.ts";
 
 /** What the `headers` of a builder message may hold: an allow-list and every X- name. */
 
@@ -8,7 +9,7 @@ const PLATFORM = new Set([
   "tls-required", "tls-report-domain", "tls-report-submitter", "cfbl-address", "cfbl-feedback-id",
 ]);
 
-const FIELDS: Record<string, string> = { from: "from", to: "to", cc: "cc", bcc: "bcc", subject: "subject", "reply-to": "replyTo" };
+const FIELDS = new Set(["from", "to", "cc", "bcc", "subject", "reply-to"]);
 
 const ALLOWED = new Map(
   [
@@ -33,16 +34,16 @@ const MAX_TOTAL = 16 * 1024;
 const MAX_ALLOWLISTED = 20;
 
 /** Checks the `headers` object and returns its fields in order, allow-listed names in their usual spelling. Throws UserError with an E_HEADER* code. */
-export function checkHeaders(headers: unknown): [name: string, value: string][] {
+export function checkHeaders(headers: unknown, names: Pick<FieldNames, "replyTo"> = { replyTo: "replyTo" }): [name: string, value: string][] {
   if (headers === undefined || headers === null) return [];
   if (typeof headers !== "object" || Array.isArray(headers)) throw mailErrors.invalidField({ field: "headers", why: "must be an object of header names and values" });
-  const fields = Object.entries(headers).map(([name, value]): [string, string] => [checkName(name), checkValue(name, value)]);
+  const fields = Object.entries(headers).map(([name, value]): [string, string] => [checkName(name, names), checkValue(name, value)]);
   checkTotals(fields);
   checkUnsubscribe(new Map(fields.map(([name, value]) => [name.toLowerCase(), value])));
   return fields;
 }
 
-function checkName(name: string): string {
+function checkName(name: string, { replyTo }: Pick<FieldNames, "replyTo">): string {
   if (name.length > MAX_NAME) throw mailErrors.headerNameInvalid({ name: `${name.slice(0, 40)}...`, why: `exceeds ${MAX_NAME} bytes` });
   const lower = name.toLowerCase();
   if (lower.startsWith("x-")) {
@@ -50,7 +51,7 @@ function checkName(name: string): string {
     return name;
   }
   if (!/^[a-z0-9-]+$/.test(lower)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
-  if (Object.hasOwn(FIELDS, lower)) throw mailErrors.headerUseField({ name, field: FIELDS[lower] });
+  if (FIELDS.has(lower)) throw mailErrors.headerUseField({ name, field: lower === "reply-to" ? replyTo : lower });
   if (PLATFORM.has(lower) || lower.startsWith("arc-")) throw mailErrors.headerPlatform({ name });
   const usual = ALLOWED.get(lower);
   if (usual === undefined) throw mailErrors.headerNotAllowed({ name });

@@ -39,7 +39,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
   let returns!: ReturnsService;
   const house = await openSending(t, engine, {
     transport: { deliver: (mail) => outbound.relayThenQueue.deliver(mail) }, queue: { deliver: (mail) => outbound.queue.deliver(mail) },
-    returns: { pathFor: (request) => returns.pathFor(request), noteRefused: (refusal) => returns.noteRefused(refusal) },
+    returns: { pathFor: (request) => returns.pathFor(request), pathsFor: (request) => returns.pathsFor(request), noteRefused: (refusal) => returns.noteRefused(refusal) },
     async beforeClose() {
       await outbound.stop({ graceMs: 0 });
       await rm(folder, { recursive: true, force: true });
@@ -80,7 +80,7 @@ onEveryDatabase((engine) => {
     const result = await send(["user@there.example", "gone@there.example"], { subject: "Grüße", html: "<p>ä</p>", attachments });
     assert.deepEqual([result.delivered, result.permanentBounces, result.queued], [["user@there.example"], ["gone@there.example"], []]);
     const [mail] = sink.mails;
-    assert.match(mail!.from, /^rp-[0-9a-f]{20}-[0-9a-z]{4}-[0-9a-v]{10}@rp-bounce\.example\.com$/);
+    assert.match(mail!.from, /^rp-[0-9a-f]{20}-0-[0-9a-z]{4}-[0-9a-v]{10}@rp-bounce\.example\.com$/);
     assert.deepEqual(mail!.to, ["user@there.example"]);
     await assertSigned(mail!.raw, await dns());
     assert.deepEqual(await listed(), ["gone@there.example hard_bounce"]);
@@ -110,8 +110,27 @@ onEveryDatabase((engine) => {
       "Final-Recipient: rfc822; user@there.example", "Action: failed", "Status: 5.1.1", "Diagnostic-Code: smtp; 550 5.1.1 no such user", "", "--b--", "",
     ].join("\r\n");
     assert.equal(returns.isReturnPath(path), true);
-    const settled = await returns.take({ rcpt: path, envelope: { from: "", to: [path], helo: "mx.there.example", ip: "192.0.2.1", smtputf8: false }, source: source(report) });
+    const settled = await returns.take({ rcpt: path, envelope: { from: "", to: [path], helo: "mx.there.example", ip: "192.0.2.1", smtputf8: false }, source: source(report), isAuthenticated: async () => false });
     assert.deepEqual([settled.ok, await listed()], [true, ["user@there.example hard_bounce"]]);
+  });
+
+  test("each recipient gets a unique return path, in the session and from the queue", async (t) => {
+    const everyone = ["one@there.example", "two@there.example", "three@there.example"];
+    let later = false;
+    const { send, sending, sink, clock, source } = await open(t, engine, { rcpt: () => (later ? "451 4.7.1 greylisted" : undefined) });
+    await send(everyone);
+    await sending.send({ account: ACCOUNT, via: "smtp", from: "app@example.com", to: everyone, raw: source(messageOf()) });
+    await until(() => sink.mails.length === 6);
+    later = true;
+    const { queued } = await send(everyone);
+    assert.deepEqual(queued, everyone);
+    later = false;
+    clock.advance(10 * 60_000);
+    await until(() => sink.mails.length === 9);
+    assert.deepEqual(sink.mails.map(({ to }) => to.length), Array.from({ length: 9 }, () => 1));
+    assert.deepEqual(sink.mails.slice(0, 3).map(({ to }) => to[0]).sort(), everyone.toSorted());
+    assert.equal(new Set(sink.mails.map(({ from }) => from)).size, 9);
+    assert.equal(sink.connections <= 3, true, "in one connection");
   });
 
   test("a submitted message is safe when it is answered, and arrives signed", async (t) => {

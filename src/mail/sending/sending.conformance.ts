@@ -67,6 +67,25 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal(transport.sent.length, 2);
     });
 
+    test("requires Sender and Resent-From of a raw message to be in the account's domains, like From", async (t) => {
+      const { raw, transport, queue, domains, zone, newZone } = await open(t, engine);
+      await domains.create(zone, "news.example.com");
+      const others = await newZone("example.org", OTHER_ACCOUNT);
+      await domains.create(others, "example.org");
+      for (const via of ["rest_raw", "binding", "smtp"] as const) {
+        for (const [field, value] of [["Sender", "boss@example.org"], ["Resent-From", "A <a@example.com>, B <b@elsewhere.example>"], ["Resent-Sender", "x@elsewhere.example"], ["sender", "x@sub.example.com"]] as const) {
+          await assert.rejects(raw(messageOf({ [field]: value }), { via }), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE", message: /^email from \S+ not allowed: Email Sending is not enabled for that domain \(field (?:Sender|Resent-From|Resent-Sender)\)$/ }, `${via} ${field}`);
+        }
+        for (const value of ["nobody", "a@", ""]) await assert.rejects(raw(messageOf({ Sender: value }), { via }), { kind: "senderFieldInvalid" }, value);
+      }
+      await assert.rejects(raw(messageOf({ Sender: "app@example.com\r\nSender: boss@example.org" })), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" }, "every field counts");
+      const many = Array.from({ length: 30 }, (_, at) => `x@d${at}.example`).join(", ");
+      await assert.rejects(raw(messageOf({ "Resent-From": many })), { kind: "tooManySenders" });
+      assert.deepEqual([transport.sent.length, queue.sent.length], [0, 0]);
+      await raw(messageOf({ Sender: "Robot <robot@news.example.com>", "Resent-From": "app@EXAMPLE.com", "Resent-Sender": "app@example.com" }));
+      assert.match(transport.sent[0]!.raw, /\r\nSender: Robot <robot@news\.example\.com>\r\n/);
+    });
+
     test("one that was switched off says so", async (t) => {
       const { draft, domains, zone, domain, routed, trace } = await open(t, engine);
       routed.add("example.com");
@@ -143,7 +162,7 @@ export function sendingConformance(engine: TestEngine): void {
         await assert.rejects(raw(text, { via: "binding" }), { message: "From: header does not match mail from" });
       }
       await assert.rejects(raw(messageOf({ From: "App <app@example.com>, Boss <boss@bank.example>" }), { via: "binding" }), { message: "From: header does not match mail from" });
-      await assert.rejects(raw(messageOf(), { to: ["nobody"] }), { message: '\'to\' is not an email address: "nobody"' });
+      await assert.rejects(raw(messageOf(), { to: ["nobody"] }), { message: '\'recipients[0]\' is not an email address: "nobody"' });
       await assert.rejects(raw(messageOf(), { from: "nobody" }), { message: '\'from\' is not an email address: "nobody"' });
       await assert.rejects(raw(messageOf(), { via: "binding", from: "other@example.com" }), { message: "From: header does not match mail from" });
       await assert.rejects(raw(messageOf({ Received: "x" }), { via: "binding" }), { message: "invalid headers set" });
@@ -175,6 +194,7 @@ export function sendingConformance(engine: TestEngine): void {
       const paths: unknown[] = [];
       const returns = {
         pathFor: async (request: unknown) => (paths.push(request), "path@rp-bounce.example.com"),
+        pathsFor: async (request: { to: string[] }) => (paths.push(request), request.to.map((_, at) => `path-${at}@rp-bounce.example.com`)),
         noteRefused: async (refusal: unknown) => void noted.push(refusal),
       };
       const reply = { code: 550, enhanced: "5.1.1", text: "no such user" };
@@ -183,17 +203,18 @@ export function sendingConformance(engine: TestEngine): void {
       });
       const result = await draft({ to: ["gone@x.example", "later@x.example", "here@x.example"] });
       assert.deepEqual([result.permanentBounces, result.queued, result.delivered, result.refusals], [["gone@x.example"], ["later@x.example"], ["here@x.example"], [{ rcpt: "gone@x.example", reply }]]);
-      assert.deepEqual([transport.sent[0]!.from, noted], ["path@rp-bounce.example.com", [{ account: ACCOUNT, domain: "example.com", rcpt: "gone@x.example", reply }]]);
-      assert.deepEqual(paths, [{ use: "sending", account: ACCOUNT, zone: zone.id, domain: "example.com", messageId: result.messageId, to: transport.sent[0]!.to, from: "app@example.com" }]);
+      assert.deepEqual([transport.sent[0]!.from, noted], ["path-0@rp-bounce.example.com", [{ account: ACCOUNT, domain: "example.com", rcpt: "gone@x.example", reply }]]);
+      assert.deepEqual([...transport.sent[0]!.fromFor!], transport.sent[0]!.to.map((rcpt, at) => [rcpt, `path-${at}@rp-bounce.example.com`]));
+      assert.deepEqual(paths, [{ account: ACCOUNT, zone: zone.id, domain: "example.com", messageId: result.messageId, to: transport.sent[0]!.to, from: "app@example.com" }]);
       routed.add("in.example.com");
       verified.add(TO);
       const second = await draft({ from: "app@in.example.com" });
-      assert.deepEqual(paths[1], { use: "forward", account: ACCOUNT, zone: zone.id, sender: "app@in.example.com", vouched: true, inbound: { id: second.messageId, rcpt: "app@in.example.com" } });
+      assert.deepEqual(paths[1], { account: ACCOUNT, zone: zone.id, sender: "app@in.example.com", vouched: true, inbound: { id: second.messageId, rcpt: "app@in.example.com" } });
     });
 
     test("a refusal that cannot be noted is no reason to send the others their message again", async (t) => {
       const { draft } = await open(t, engine, {
-        returns: { pathFor: async () => "path@rp-bounce.example.com", noteRefused: () => Promise.reject(new Error("the database is away")) },
+        returns: { pathFor: async () => "path@rp-bounce.example.com", pathsFor: async ({ to }) => to.map(() => "path@rp-bounce.example.com"), noteRefused: () => Promise.reject(new Error("the database is away")) },
         answer: (rcpt) => (rcpt.startsWith("gone") ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } } : { rcpt, ok: true }),
       });
       assert.deepEqual((await draft({ to: ["gone@x.example", "here@x.example"] })).delivered, ["here@x.example"]);

@@ -31,7 +31,7 @@ export interface SendingParts extends SenderParts {
   dkimKeys: Pick<DkimKeys, "signers">;
   suppressions: Pick<Suppressions, "among">;
   /** Where bounces come back to. Without it: to the sender. */
-  returns?: Pick<ReturnsService, "pathFor" | "noteRefused">;
+  returns?: Pick<ReturnsService, "pathFor" | "pathsFor" | "noteRefused">;
   isVerified(account: string, address: string): Promise<boolean>;
   /** Keeps what was sent from a domain whose mail may be looked at afterwards. The source is not the callee's. */
   keep?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
@@ -65,7 +65,7 @@ export function createSending(parts: SendingParts): Sending {
   async function send(request: SendRequest): Promise<SendResult> {
     const letter = readLetter(request);
     const { recipients, author } = letter;
-    if (recipients.length === 0) throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one recipient." });
+    if (recipients.length === 0) throw mailErrors.fieldMissing({ field: request.via === "rest_raw" ? "recipients" : "to", fix: "Add at least one recipient." });
     if (recipients.length > limits.recipients) throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
     const messageId = ids.messageId(author.domain);
     try {
@@ -92,6 +92,7 @@ export function createSending(parts: SendingParts): Sending {
     const allVerified = once(async () => (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean));
     const from = await senderDomain(parts, account, author, allVerified);
     if (sender !== undefined && sender.domain !== author.domain) await senderDomain(parts, account, sender, allVerified);
+    for (const { field, mailbox } of letter.others) await senderDomain(parts, account, mailbox, allVerified, field);
     if (request.raw !== undefined) await checkSize(request.raw, allVerified);
     const { left, suppressed } = await unsuppressed(request, letter, from);
     if (suppressed.length > 0) tellRefused(request, letter, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
@@ -141,24 +142,25 @@ export function createSending(parts: SendingParts): Sending {
     const to = left.map(({ mailbox }) => mailbox.address);
     const keys = await dkimKeys.signers({ zone, domain: name, use });
     const whole = withFields(source, await signer.sign(source, { dkim: keys }));
-    const envelopeFrom = sender === undefined ? "" : await returnPath({ account, zone, name, use, messageId, to, sender: sender.address });
+    const paths = sender === undefined ? { from: "" } : await returnPaths({ account, zone, name, use, messageId, to, sender: sender.address });
     if (sending?.previewEnabled === true) await keep?.({ account, zone, messageId, source: whole });
     trace({
       message: messageId, at: new Date(clock.now()), account, zone, step: "sent",
       detail: { via, from: (sender ?? author).address, to, messageId, subject, size: whole.size, ...(script !== undefined && { script }) },
     });
     const mail: Outbound = {
-      messageId, cause: "send", from: envelopeFrom, to, raw: () => whole.open(), account, zone, vouched: true,
+      messageId, cause: "send", ...paths, to, raw: () => whole.open(), account, zone, vouched: true,
       ...(script !== undefined && { script }), ...(dsn && { dsn }), ...(draft && { parts: partsOf(draft) }),
     };
     return (via === "smtp" ? queue : transport).deliver(mail);
   }
 
-  async function returnPath({ use, account, zone, name, messageId, to, sender }: Pick<SenderDomain, "use" | "zone" | "name"> & { account: string; messageId: string; to: string[]; sender: string }): Promise<string> {
-    if (returns === undefined) return sender;
-    if (use === "sending") return returns.pathFor({ use: "sending", account, zone, domain: name, messageId, to, from: sender });
+  async function returnPaths({ use, account, zone, name, messageId, to, sender }: Pick<SenderDomain, "use" | "zone" | "name"> & { account: string; messageId: string; to: string[]; sender: string }): Promise<Pick<Outbound, "from" | "fromFor">> {
+    if (returns === undefined) return { from: sender };
     // The name has no records for bounces of its own: they come to ours, and go on to the sender.
-    return returns.pathFor({ use: "forward", account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } });
+    if (use !== "sending") return { from: await returns.pathFor({ account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } }) };
+    const paths = await returns.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
+    return { from: paths[0]!, ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, paths[at]!])) }) };
   }
 
   async function sorted({ account }: SendRequest, { name }: SenderDomain, left: Letter["recipients"], settled: Settled[]): Promise<Omit<SendResult, "messageId" | "suppressed">> {

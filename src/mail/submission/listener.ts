@@ -51,7 +51,18 @@ const USER = "api_token";
 const DENIED: SmtpReply = { code: 550, enhanced: "5.7.1", text: "Sender denied: mail is sent from an address, not from the null sender" };
 const TOO_MANY_FAILURES: SmtpReply = { code: 421, enhanced: "4.7.0", text: "Too many failed attempts to authenticate, try again later" };
 const UNKNOWN: SmtpReply = { code: 535, enhanced: "5.7.8", text: `Authentication credentials invalid: the user is ${USER}, the password an API token that may send mail` };
+/** 421 closes the session. The client reconnects, and a client with an invalid token gets the reason when it authenticates. */
+const NO_LONGER: SmtpReply = { code: 421, enhanced: "4.7.0", text: "Authentication is no longer valid: the API token was revoked, changed or has expired, closing connection" };
 const NOT_NOW: SmtpReply = { code: 454, enhanced: "4.7.0", text: "Temporary authentication failure, try again later" };
+
+/** State of an authenticated session. */
+interface User<Submitter> {
+  /** Refreshed at each MAIL command. */
+  submitter: Submitter;
+  token: string;
+}
+
+const userOf = <Submitter>(session: SMTPServerSession) => session.user as unknown as User<Submitter>;
 
 /** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
 export async function createSubmissionListener<Submitter>(options: SubmissionListenerOptions<Submitter>): Promise<SmtpListener> {
@@ -64,15 +75,22 @@ export async function createSubmissionListener<Submitter>(options: SubmissionLis
     messageBytes: limits.messageBytes, spool, log, onRefused,
     // The message goes on as the client wrote it: where its author sat is nobody's business.
     begin: () => ({ id: ids.hex(), prefix: "" }),
-    take: (source, { envelope, session }) => submit(session.user as Submitter, envelope, source),
+    take: (source, { envelope, session }) => submit(userOf<Submitter>(session).submitter, envelope, source),
   });
 
-  async function login(username: string | undefined, token: string | undefined | null, ip: string): Promise<{ user: Submitter } | { refusal: SmtpReply }> {
+  /** Rejects a token that is not allowed from this address like an unknown one. */
+  const authenticated = (token: string, ip: string) =>
+    authenticate(token, ip).catch((err: unknown) => {
+      if (err instanceof UserError && err.entry.http < 500) return undefined;
+      throw err;
+    });
+
+  async function login(username: string | undefined, token: string | undefined | null, ip: string): Promise<{ user: User<Submitter> } | { refusal: SmtpReply }> {
     const network = networkOf(ip);
     if (failures.spent(network)) return { refusal: TOO_MANY_FAILURES };
     try {
-      const user = username === USER && token ? await authenticate(token, ip) : undefined;
-      if (user !== undefined) return { user };
+      const submitter = username === USER && token ? await authenticated(token, ip) : undefined;
+      if (submitter !== undefined) return { user: { submitter, token: token! } };
     } catch (err) {
       log.error({ err, ip }, "submission: a token could not be checked");
       return { refusal: NOT_NOW };
@@ -85,7 +103,11 @@ export async function createSubmissionListener<Submitter>(options: SubmissionLis
   async function refusalOfSender(from: string, session: SMTPServerSession): Promise<SmtpReply | undefined> {
     if (from === "") return DENIED;
     try {
-      return await checkSender?.(session.user as Submitter, from, envelopeOf(session));
+      const user = userOf<Submitter>(session);
+      const submitter = await authenticated(user.token, session.remoteAddress);
+      if (submitter === undefined) return NO_LONGER;
+      user.submitter = submitter;
+      return await checkSender?.(submitter, from, envelopeOf(session));
     } catch (err) {
       if (!(err instanceof UserError)) log.error({ err, from }, "submission: a sender could not be checked");
       return replyOf(refusalOf(err));

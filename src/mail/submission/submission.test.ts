@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { connect, createSecureContext, type TLSSocket } from "node:tls";
 import { createTransport } from "nodemailer";
+import { defineErrors } from "../../kernel/index.ts";
 import { mailErrors } from "../errors.ts";
 import { clock, ids, log, newSpool, rawClient } from "../mail.testing.ts";
 import type { Envelope, SmtpReply } from "../messages/types.ts";
@@ -185,6 +186,38 @@ test("a sender that is not one's own is told at MAIL; what submitting answers is
   await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "a@sender.example", to: "b@here.example" } }), { response: "452 4.3.1 Not enough storage to take the message, try again later" });
   assert.equal(sent.length, 2);
   assert.deepEqual(refused, ["mail x@other.example 550", "data a@sender.example 452"]);
+});
+
+test("closes a session at the next MAIL after its token is revoked, without counting a failed attempt", async (t) => {
+  let valid: string | undefined = "before";
+  let broken = false;
+  const seen: string[] = [];
+  const { port, sent } = await listen(t, {
+    authenticate: async () => (broken ? Promise.reject(new Error("no database")) : valid),
+    checkSender: async (submitter) => void seen.push(submitter),
+  });
+  const client = await tlsClient(port);
+  await client.reply();
+  await client.say("EHLO x");
+  await client.say(plain("api_token", TOKEN));
+  valid = "with other permissions";
+  assert.match(await client.say("MAIL FROM:<a@sender.example>"), /^250 /);
+  await client.say("RCPT TO:<b@here.example>");
+  await client.say("DATA");
+  assert.match(await client.say("x\r\n."), /^250 /);
+  assert.deepEqual([seen, sent[0]!.submitter], [["with other permissions"], "with other permissions"]);
+  broken = true;
+  assert.match(await client.say("MAIL FROM:<a@sender.example>"), /^451 /);
+  broken = false;
+  valid = undefined;
+  assert.match(await client.say("MAIL FROM:<a@sender.example>"), /^421 4\.7\.0 Authentication is no longer valid/);
+  assert.equal(await client.reply(), "(closed)");
+});
+
+test("rejects a token that is not allowed from the client's address like an unknown one", async (t) => {
+  const errors = defineErrors("x", { wrongAddress: { code: 9109, http: 403, message: "Cannot use the access token from location" } });
+  const { port } = await listen(t, { authenticate: () => Promise.reject(errors.wrongAddress()) });
+  await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 535 });
 });
 
 test("who does not say who they are in time is hung up on, whatever else they say", async (t) => {

@@ -2,7 +2,7 @@ import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
 
 /** What stands behind the submission listener. `Submitter` is whatever `authenticate` finds. */
 export interface SubmissionPorts<Submitter> {
-  /** Who sends a token; undefined when it is none, or may not send mail. A rejection is a failure that may pass: 454. */
+  /** The caller of a token; undefined if the token is invalid or may not send mail. Called again for each message. A rejected promise is a temporary failure: 454. */
   authenticate(token: string, ip: string): Promise<Submitter | undefined>;
   /** Whether mail may come from this envelope sender; "" is the null sender. Undefined: it may. Without it `submit` has the first word. */
   checkSender?(submitter: Submitter, from: string, envelope: Envelope): Promise<SmtpReply | undefined>;

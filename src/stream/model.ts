@@ -11,11 +11,20 @@ export interface MediaModel {
   video?: VideoTrack;
   /** The track inside the source. Absent: silent. */
   audio?: AudioTrack;
+  /** Other audio tracks of the source (languages, commentary), added to the video as audio tracks. */
+  moreAudio?: EmbeddedAudio[];
+  /** Text subtitles of the source, added to the video as captions. */
+  subtitles?: EmbeddedText[];
   /** Segment n of every rendition covers the same seconds; whole frames of video where there is video. */
   segments: SegmentGrid;
   /** Of video, the lowest first; empty for audio only. Never larger than the source. */
   ladder: VideoRendition[];
   watermark?: BurnedWatermark;
+  /**
+   * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialisation segment cancels the shift: without it libavformat presents video late.
+   * Absent in models of earlier versions, whose stored segments need no edit list.
+   */
+  editLists?: true;
 }
 
 export interface MediaSource {
@@ -72,12 +81,30 @@ export interface AudioTrack {
   language?: string;
 }
 
+export interface EmbeddedAudio {
+  stream: number;
+  codec: string;
+  channels: number;
+  sampleRate: number;
+  /** BCP 47 tag. */
+  language?: string;
+  /** Track title in the file. */
+  title?: string;
+}
+
+export interface EmbeddedText {
+  stream: number;
+  /** BCP 47 tag; only the first track of each language is used. */
+  language: string;
+  title?: string;
+}
+
 /**
  * Segment n covers frames [n * framesPerSegment, (n + 1) * framesPerSegment) of `fps`, the last one what is left of `frames`.
  * Audio only: 25 "frames" a second stand for time, 100 in a segment.
  */
 export interface SegmentGrid {
-  /** Output rate of the renditions: a standard rate, the source's or the next one up; renditions below 720p may halve it (`halved`). */
+  /** Frame rate of the renditions: the source's if it is a standard or low rate, else the next higher standard rate; renditions below 720p may halve it (`halved`). */
   fps: Fraction;
   /** Even where a rendition is `halved`. */
   framesPerSegment: number;
@@ -96,6 +123,8 @@ export interface VideoRendition {
   height: number;
   /** Cap, bits per second. */
   bitrate: number;
+  /** Lowest codec level that the rendition fits, as the codec numbers it (see encode/codecs.ts). Absent in ladders of earlier versions. */
+  level?: number;
   /** Every second frame of the grid only: sources over 30 frames a second, below 720p. */
   halved?: true;
 }

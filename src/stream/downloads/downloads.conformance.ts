@@ -33,7 +33,7 @@ export function downloadsConformance(engine: TestEngine): void {
     };
   }
 
-  async function setUp(t: TestContext, { passes = true }: { passes?: boolean } = {}) {
+  async function setUp(t: TestContext, { passes = true, assemble }: { passes?: boolean } & Pick<DownloadsParts, "assemble"> = {}) {
     const create = closing(t);
     const database = await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]);
     const world = await openVideos(t, database);
@@ -50,7 +50,7 @@ export function downloadsConformance(engine: TestEngine): void {
     await videos.playable(uid);
     const rung = createPassthrough({ objects, log: silentLog, enabled: true });
     const segments = await ladderOf(async (video, n) => rung.segment(passing(video), "audio", n));
-    const downloads = create({ db, objects, jobs, videos, segments, source: rung, clock: systemClock, ids: randomIds, log: silentLog });
+    const downloads = create({ db, objects, jobs, videos, segments, source: rung, clock: systemClock, ids: randomIds, log: silentLog, ...(assemble && { assemble }) });
     /** As soon as the worker has done something about it. */
     async function settled(type = "default"): Promise<Download> {
       for (;;) {
@@ -72,6 +72,43 @@ export function downloadsConformance(engine: TestEngine): void {
   }
 
   describe("a download", needsFfmpeg, () => {
+    test("of a ready recording is accepted, and waits until the recording is merged into one file", async (t) => {
+      const assembled: string[] = [];
+      const { videos, objects, downloads, uid, path } = await setUp(t, { assemble: async (video) => void assembled.push(video) });
+      const { model } = (await videos.find(uid))!;
+      downloads.start();
+      const recording = async (letter: string) => {
+        const video = letter.repeat(32);
+        await videos.live.begin(ACCOUNT, video, { liveInput: "f".repeat(32) });
+        await videos.live.playable(video);
+        await assert.rejects(downloads.create(ACCOUNT, video, "default"), (err: { kind?: string }) => err.kind === "notReady", "it is still live");
+        await videos.live.recorded(video, { duration: 10, size: 1, input: { width: 320, height: 180 }, scheduledDeletion: null });
+        assert.deepEqual(await downloads.create(ACCOUNT, video, "default"), [{ type: "default", status: "inprogress", percentComplete: 0 }]);
+        await downloads.create(ACCOUNT, video, "audio");
+        return video;
+      };
+      const statusesOf = async (video: string) => Object.fromEntries((await downloads.list(ACCOUNT, video)).map(({ type, status }) => [type, status]));
+      const kept = await recording("1");
+      assert.deepEqual(assembled, [kept, kept]);
+      const key = `stream/${kept}/source`;
+      await objects.put(key, await readFile(path));
+      const { audio: _, ...silent } = model!;
+      await videos.live.assembled(kept, { key, size: 1, model: { ...silent, source: { ...silent.source, key } } });
+      await downloads.resume(kept);
+      for (;;) {
+        const statuses = await statusesOf(kept);
+        if (statuses["default"] === "inprogress") await systemClock.sleep(20);
+        else {
+          assert.deepEqual(statuses, { default: "ready", audio: "error" }, "there is no audio in it");
+          break;
+        }
+      }
+      // This recording cannot be merged.
+      const lost = await recording("2");
+      await downloads.resume(lost);
+      assert.deepEqual(await statusesOf(lost), { default: "error", audio: "error" });
+    });
+
     test("of a source that passes through has its pictures and its sound, to the octet", async (t) => {
       const { downloads, uid, settled, fileOf, path } = await setUp(t);
       assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [{ type: "default", status: "inprogress", percentComplete: 0 }]);
@@ -183,7 +220,7 @@ export function downloadsConformance(engine: TestEngine): void {
     await videos.uploaded(uid, { key: `stream/${uid}/source`, size: 1 });
     await videos.modelled(uid, testModel());
     await videos.playable(uid);
-    await assert.rejects(downloads.create(ACCOUNT, uid, "audio"), /no sound/);
+    await assert.rejects(downloads.create(ACCOUNT, uid, "audio"), /no audio/);
   });
 
   test("a row that nobody works at any more is taken up again", async (t) => {

@@ -19,6 +19,8 @@ export interface DownloadsParts {
   videos: Pick<Videos, "get" | "find">;
   segments: Pick<Segments, "get">;
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
+  /** Merges a recording into one file, then has `resume` called. Absent: recordings without a file have no downloads. */
+  assemble?(uid: string): Promise<void>;
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
@@ -27,11 +29,13 @@ export interface DownloadsParts {
 }
 
 export interface Downloads {
-  /** Begins to make one; what is being made or is ready already stays. Answers all of the video. Throws videoNotFound, notReady, videoFailed, badParameter. */
+  /** Starts a download unless it is pending or ready; for a recording it waits for the merged file. Returns all downloads of the video. Throws videoNotFound, notReady, videoFailed, badParameter. */
   create(account: string, uid: string, type: DownloadType): Promise<Download[]>;
   list(account: string, uid: string): Promise<Download[]>;
   /** Throws videoNotFound; what is not there is fine. */
   delete(account: string, uid: string, type: DownloadType): Promise<void>;
+  /** To be called once a recording is merged into one file, or cannot be: its downloads start or fail. */
+  resume(uid: string): Promise<void>;
   /** Rows of a deleted video. */
   clean(uid: string): Promise<void>;
   /** What a crash left without anybody who makes it. At start, and now and then. */
@@ -50,7 +54,7 @@ const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 
 export function createDownloads(parts: DownloadsParts): Downloads {
-  const { db, objects, jobs, videos, clock, ids, log, backoff } = parts;
+  const { db, objects, jobs, videos, assemble, clock, ids, log, backoff } = parts;
   const table = createDownloadsTable(db);
   let worker: JobWorker | undefined;
 
@@ -61,16 +65,24 @@ export function createDownloads(parts: DownloadsParts): Downloads {
 
   const listOf = async ({ uid }: Video): Promise<Download[]> => (await table.of(uid)).map(({ type, status, percent }) => ({ type, status, percentComplete: percent }));
 
+  const waitsForFile = ({ state, liveInput, model }: Video) => assemble !== undefined && state === "ready" && liveInput !== undefined && model === null;
+  const lacks = (type: DownloadType, { model }: Video) => type === "audio" && model !== null && model.audio === undefined;
+
+  async function begin(row: DownloadRow, video: Video): Promise<void> {
+    if (waitsForFile(video)) await assemble!(video.uid);
+    else await enqueue(row);
+  }
+
   return {
     async create(account, uid, type) {
       const video = await videos.get(account, uid);
-      if (!video.readyToStream || video.model === null) throw notReady(video);
-      if (type === "audio" && video.model.audio === undefined) throw streamErrors.badParameter({ reason: "the video has no sound" });
+      if (!video.readyToStream || (video.model === null && !waitsForFile(video))) throw notReady(video);
+      if (lacks(type, video)) throw streamErrors.badParameter({ reason: "the video has no audio" });
       const now = clock.now();
       const row: DownloadRow = { video_uid: uid, type, account_id: account, build: ids.hex(), status: "inprogress", percent: 0, job: "", created_at: now, modified_at: now };
       await table.insert(row);
       const kept = await table.find(uid, type);
-      if (kept?.status === "inprogress" && kept.job === "") await enqueue(kept);
+      if (kept?.status === "inprogress" && kept.job === "") await begin(kept, video);
       return listOf(video);
     },
     list: async (account, uid) => listOf(await videos.get(account, uid)),
@@ -78,12 +90,23 @@ export function createDownloads(parts: DownloadsParts): Downloads {
       await videos.get(account, uid);
       await remove(uid, type);
     },
+    async resume(uid) {
+      const video = await videos.find(uid);
+      for (const row of await table.of(uid)) {
+        if (row.status !== "inprogress" || row.job !== "") continue;
+        if (video?.model == null || lacks(row.type, video)) await table.change(row, { status: "error", modified_at: clock.now() });
+        else await enqueue(row);
+      }
+    },
     clean: (uid) => remove(uid),
     async recover() {
       for (const row of await table.unfinished(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
         const job = row.job === "" ? undefined : await jobs.get(row.job);
         if (job?.status === "failed") await table.change(row, { status: "error", modified_at: clock.now() });
-        else if (job === undefined || job.status === "done") await enqueue(row);
+        else if (job === undefined || job.status === "done") {
+          const video = await videos.find(row.video_uid);
+          if (video !== undefined) await begin(row, video);
+        }
       }
     },
     delivery: downloadRoutes({ table, objects }),

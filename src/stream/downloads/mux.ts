@@ -93,8 +93,10 @@ async function takeSamples(bytes: SegmentBytes, { written }: Track) {
   const fragments = await readFragments((start, length) => readSome(bytes, start, length), bytes.size);
   let count = 0;
   let octets = 0;
+  const { delay = 0 } = written.header;
   for (const fragment of fragments) {
-    written.samples.add(fragment);
+    // Remove the shift that the initialisation segment's edit list cancels: the file gets its own edit list.
+    written.samples.add(delay === 0 ? fragment : { ...fragment, shifts: fragment.shifts.map((shift) => shift - delay) });
     count += fragment.count;
     octets += fragment.dataSize;
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
-import { renditionRate, videoCodecs } from "./codecs.ts";
+import { renditionRate, ticksOf, timescaleOf, videoCodecs } from "./codecs.ts";
 
 const model = (num: number, den = 1) => ({ segments: { fps: { num, den } as Fraction } }) as MediaModel;
 const rung = (width: number, height: number, bitrate: number, more: Partial<VideoRendition> = {}): VideoRendition => ({ name: `${height}p`, codec: "h264", width, height, bitrate, ...more });
@@ -26,6 +26,18 @@ test("a halved rendition has half the rate, and the level of that", () => {
   assert.deepEqual(renditionRate({ halved: true }, model(60_000, 1001)), { num: 30_000, den: 1001 });
   assert.deepEqual(renditionRate({ halved: true }, model(25)), { num: 25, den: 2 });
   assert.equal(videoCodecs(rung(854, 480, 1_400_000, { halved: true }), model(60)), "avc1.64001f");
+});
+
+test("all renditions of a video have the same timescale, and frames last a whole number of ticks", () => {
+  for (const [num, den] of [[30, 1], [50, 1], [60, 1], [24_000, 1001], [30_000, 1001], [60_000, 1001], [120, 1], [7, 2]] as const) {
+    const video = { ...model(num, den), editLists: true as const };
+    const [full, halved] = [{}, { halved: true as const }];
+    assert.equal(timescaleOf(full, video), timescaleOf(halved, video), `${num}/${den}`);
+    assert.ok(Number.isInteger(ticksOf(full, video)), `${num}/${den}`);
+    assert.equal(ticksOf(halved, video), 2 * ticksOf(full, video), `${num}/${den}`);
+  }
+  // Segments of earlier versions are stored with this timescale.
+  assert.equal(timescaleOf({ halved: true }, model(60_000, 1001)), 90_000);
 });
 
 test("HEVC and AV1 say their own", () => {

@@ -17,12 +17,34 @@ export const AUDIO_CODECS = "mp4a.40.2";
 export const renditionRate = ({ halved }: Pick<VideoRendition, "halved">, { segments: { fps } }: Pick<MediaModel, "segments">): Fraction =>
   halved === true ? (fps.num % 2 === 0 ? { num: fps.num / 2, den: fps.den } : { num: fps.num, den: fps.den * 2 }) : fps;
 
+/**
+ * Ticks per second of the video tracks of a rendition; each frame lasts a whole number of them. All renditions of a video share one timescale:
+ * hls.js computes its timestamp offset anew for every segment whose timescale differs from the first one's, and leaves gaps.
+ */
+export function timescaleOf(rendition: Pick<VideoRendition, "halved">, model: Pick<MediaModel, "segments" | "editLists">): number {
+  // Stored segments of earlier versions have a timescale of their own where the frame rate is halved.
+  const { num, den } = model.editLists === true ? model.segments.fps : renditionRate(rendition, model);
+  return (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
+}
+
+/** Duration of one frame of this rendition, in ticks of its timescale. */
+export function ticksOf(rendition: Pick<VideoRendition, "halved">, model: Pick<MediaModel, "segments" | "editLists">): number {
+  const { num, den } = renditionRate(rendition, model);
+  return (timescaleOf(rendition, model) * den) / num;
+}
+
 /** As the codec counts levels: H.264 tenths (31 is 3.1), HEVC thirtieths (93 is 3.1), AV1 `seq_level_idx` (5 is 3.1). */
-export function levelOf({ codec, width, height, bitrate, halved }: VideoRendition, model: MediaModel): number {
-  const { num, den } = renditionRate({ ...(halved && { halved }) }, model);
-  const rate = num / den;
-  const asked = { width, height, rate, bitrate };
-  return codec === "hevc" ? hevcLevel(asked) : codec === "av1" ? av1Level(asked) : h264Level(asked);
+export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segments">): number {
+  const { num, den } = renditionRate(rendition, model);
+  return rendition.level ?? lowestLevel({ ...rendition, rate: num / den }, LEAST_LEVELS[rendition.codec]);
+}
+
+/** Ladders of earlier versions have no levels; their stored segments were encoded with level 3.0 or higher. */
+const LEAST_LEVELS = { h264: 30, hevc: 90, av1: 4 };
+
+/** The lowest level, at least `least`, that allows a rendition's resolution, frame rate and bitrate. */
+export function lowestLevel({ codec, ...asked }: Asked & Pick<VideoRendition, "codec">, least = 0): number {
+  return codec === "hevc" ? hevcLevel(asked, least) : codec === "av1" ? av1Level(asked, least) : h264Level(asked, least);
 }
 
 interface Asked {
@@ -35,6 +57,13 @@ interface Asked {
 
 /** ITU-T H.264 Table A-1: macroblocks a second, of a frame, of the decoded picture buffer; kbit/s and kbit of High profile (times 1.25). */
 const H264_LEVELS: readonly (readonly [level: number, perSecond: number, frame: number, buffer: number, rate: number, cpb: number])[] = [
+  [10, 1485, 99, 396, 80, 218.75],
+  [11, 3000, 396, 900, 240, 625],
+  [12, 6000, 396, 2376, 480, 1250],
+  [13, 11_880, 396, 2376, 960, 2500],
+  [20, 11_880, 396, 2376, 2500, 2500],
+  [21, 19_800, 792, 4752, 5000, 5000],
+  [22, 20_250, 1620, 8100, 5000, 5000],
   [30, 40_500, 1620, 8100, 12_500, 12_500],
   [31, 108_000, 3600, 18_000, 17_500, 17_500],
   [32, 216_000, 5120, 20_480, 25_000, 25_000],
@@ -52,10 +81,11 @@ const H264_LEVELS: readonly (readonly [level: number, perSecond: number, frame: 
 /** Frames that x264 keeps with pyramids of B-frames. */
 const H264_KEPT = 4;
 
-function h264Level({ width, height, rate, bitrate }: Asked): number {
+function h264Level({ width, height, rate, bitrate }: Asked, least: number): number {
   const [columns, rows] = [Math.ceil(width / 16), Math.ceil(height / 16)];
   const size = columns * rows;
-  const fits = H264_LEVELS.find(([, perSecond, frame, buffer, kilobits, cpb]) =>
+  const fits = H264_LEVELS.find(([level, perSecond, frame, buffer, kilobits, cpb]) =>
+    level >= least &&
     // A.3.1 f, g: neither side may be longer than the root of eight frames.
     size <= frame && Math.max(columns, rows) <= Math.sqrt(8 * frame) && size * rate <= perSecond && size * H264_KEPT <= buffer && bitrate <= kilobits * 1000 && 2 * bitrate <= cpb * 1000);
   return (fits ?? H264_LEVELS.at(-1)!)[0];
@@ -63,6 +93,9 @@ function h264Level({ width, height, rate, bitrate }: Asked): number {
 
 /** ITU-T H.265 Tables A.8, A.9: luma samples of a picture and a second; kbit/s of the main tier. */
 const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond: number, rate: number])[] = [
+  [30, 36_864, 552_960, 128],
+  [60, 122_880, 3_686_400, 1500],
+  [63, 245_760, 7_372_800, 3000],
   [90, 552_960, 16_588_800, 6000],
   [93, 983_040, 33_177_600, 10_000],
   [120, 2_228_224, 66_846_720, 12_000],
@@ -75,15 +108,17 @@ const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond
   [186, 35_651_584, 4_278_190_080, 240_000],
 ];
 
-function hevcLevel({ width, height, rate, bitrate }: Asked): number {
+function hevcLevel({ width, height, rate, bitrate }: Asked, least: number): number {
   // Coding units are whole.
   const size = Math.ceil(width / 8) * 8 * Math.ceil(height / 8) * 8;
-  const fits = HEVC_LEVELS.find(([, picture, perSecond, kilobits]) => size <= picture && Math.max(width, height) <= Math.sqrt(8 * picture) && size * rate <= perSecond && 2 * bitrate <= kilobits * 1000);
+  const fits = HEVC_LEVELS.find(([level, picture, perSecond, kilobits]) => level >= least && size <= picture && Math.max(width, height) <= Math.sqrt(8 * picture) && size * rate <= perSecond && 2 * bitrate <= kilobits * 1000);
   return (fits ?? HEVC_LEVELS.at(-1)!)[0];
 }
 
 /** AV1 A.3: luma samples of a picture, sides, displayed samples a second; kbit/s of the main tier. */
 const AV1_LEVELS: readonly (readonly [index: number, picture: number, width: number, height: number, perSecond: number, rate: number])[] = [
+  [0, 147_456, 2048, 1152, 4_423_680, 1500],
+  [1, 278_784, 2816, 1584, 8_363_520, 3000],
   [4, 665_856, 4352, 2448, 19_975_680, 6000],
   [5, 1_065_024, 5504, 3096, 31_950_720, 10_000],
   [8, 2_359_296, 6144, 3456, 70_778_880, 12_000],
@@ -96,8 +131,8 @@ const AV1_LEVELS: readonly (readonly [index: number, picture: number, width: num
   [18, 35_651_584, 16_384, 8704, 4_278_190_080, 160_000],
 ];
 
-function av1Level({ width, height, rate, bitrate }: Asked): number {
+function av1Level({ width, height, rate, bitrate }: Asked, least: number): number {
   const size = width * height;
-  const fits = AV1_LEVELS.find(([, picture, widest, highest, perSecond, kilobits]) => size <= picture && width <= widest && height <= highest && size * rate <= perSecond && bitrate <= kilobits * 1000);
+  const fits = AV1_LEVELS.find(([index, picture, widest, highest, perSecond, kilobits]) => index >= least && size <= picture && width <= widest && height <= highest && size * rate <= perSecond && bitrate <= kilobits * 1000);
   return (fits ?? AV1_LEVELS.at(-1)!)[0];
 }

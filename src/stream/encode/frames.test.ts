@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clip, countFrames, type ClipRecipe, mediaClips, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
+import { readFragments, readInit } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
 import { likeness, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
@@ -136,4 +137,21 @@ test("initialisation segments do not depend on the run", needsFfmpeg, async (t) 
   await segments.get(third, "90p", 2);
   for (const name of ["90p", "180p"]) assert.deepEqual(await bytesOf(second, name, "init"), await bytesOf(first, name, "init"));
   assert.deepEqual(await (await objects.open(`stream/${third.uid}/90p/init.mp4`))!.bytes(), await bytesOf(first, "90p", "init"));
+});
+
+test("an edit list cancels the shift of composition offsets; videos of earlier versions have neither", needsFfmpeg, async (t) => {
+  const path = await clip(mediaClips.ntsc);
+  const { video, bytesOf } = await openEncoder(t);
+  const model = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, audio: false });
+  const offsetsOf = async (more: Partial<MediaModel>) => {
+    const of = await video(path, { ...model, ...more });
+    const bytes = await bytesOf(of, "180p", 0);
+    const [fragment] = await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);
+    return { delay: (await readInit(await bytesOf(of, "180p", "init"))).delay, time: fragment!.time, offsets: [...fragment!.shifts] };
+  };
+  const [now, before] = [await offsetsOf({ editLists: true }), await offsetsOf({})];
+  // Two frames of 3003 ticks: x264 uses B-frames as references (b-pyramid).
+  assert.deepEqual([now.delay, now.time, Math.min(...now.offsets)], [6006, 0, 0]);
+  assert.deepEqual([before.delay, before.time, Math.min(...before.offsets)], [undefined, 0, -6006]);
+  assert.deepEqual(now.offsets.map((offset) => offset - 6006), before.offsets);
 });

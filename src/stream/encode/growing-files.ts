@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import type { Clock } from "../../kernel/index.ts";
 
@@ -34,7 +35,8 @@ async function follow({ path, take }: GrowingFile, state: { readonly ended: bool
     for (;;) {
       // Asked before reading: what was written until then is seen by this round.
       const last = state.ended;
-      handle ??= await open(path).catch(absent);
+      // No symlink: the encoder could point it at a file that it may not read itself.
+      handle ??= await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(absent);
       if (handle !== undefined) position = await readOn(handle, position);
       if (last) return;
       await pause();

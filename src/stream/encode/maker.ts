@@ -47,7 +47,7 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
     const { source, audio: track } = modelOf(video);
     if (rendition === MAIN_AUDIO) return track && { key: source.key, format: source.format, stream: track.stream, start: source.start };
     const other = await added(video, rendition);
-    return other && { ...other, start: 0 };
+    return other && { ...other, start: other.start ?? 0 };
   }
 
   const maker: Maker = {

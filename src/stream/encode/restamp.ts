@@ -1,8 +1,8 @@
 import { Mp4Error, readAvc, readFragments, readMovie, writeFragment, writeInit, type FragmentSample } from "../../protocol/mp4/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
-import { renditionRate } from "./codecs.ts";
+import { ticksOf, timescaleOf } from "./codecs.ts";
 import { picturesOf } from "./video-graph.ts";
-import { ticksOf, timescaleOf } from "./video-options.ts";
+import { delayOf } from "./video-options.ts";
 
 const TRACK = 1;
 
@@ -22,7 +22,7 @@ export function videoInit(bytes: Buffer, rendition: VideoRendition, model: Media
   if (description === undefined) throw new Mp4Error("the encoder wrote no track");
   const entry = readAvc(description)?.entry ?? description;
   const { width, height } = rendition;
-  return writeInit({ id: TRACK, handler: "vide", timescale: timescaleOf(renditionRate(rendition, model)), width, height, description: entry });
+  return writeInit({ id: TRACK, handler: "vide", timescale: timescaleOf(rendition, model), width, height, description: entry, delay: delayOf(rendition, model) });
 }
 
 /**
@@ -30,8 +30,7 @@ export function videoInit(bytes: Buffer, rendition: VideoRendition, model: Media
  * unless it is exactly the pictures of the segment, each in its place: an encoder that drops or doubles one must not go unnoticed.
  */
 export async function videoSegment(bytes: Buffer, n: number, rendition: VideoRendition, model: MediaModel): Promise<Buffer> {
-  const rate = renditionRate(rendition, model);
-  const ticks = ticksOf(rate);
+  const ticks = ticksOf(rendition, model);
   const fragments = await readFragments((start, length) => Promise.resolve(bytes.subarray(start, start + length)), bytes.length);
   const [fragment] = fragments;
   const expected = picturesOf(model, rendition, n);
@@ -42,7 +41,9 @@ export async function videoSegment(bytes: Buffer, n: number, rendition: VideoRen
   const first = Math.min(...shown);
   const places = new Set(shown.map((time) => (time - first) / ticks));
   if (places.size !== expected || Math.max(...places) !== expected - 1) throw new Mp4Error(`the pictures of segment ${n} do not follow each other evenly`);
-  const samples = shown.map((time, i): FragmentSample => ({ duration: ticks, size: fragment.sizes[i]!, shift: time - first - i * ticks, sync: fragment.syncs[i] === 1 }));
+  const delay = delayOf(rendition, model);
+  const samples = shown.map((time, i): FragmentSample => ({ duration: ticks, size: fragment.sizes[i]!, shift: time - first - i * ticks + delay, sync: fragment.syncs[i] === 1 }));
+  if (delay > 0 && samples.some(({ shift }) => shift < 0)) throw new Mp4Error(`segment ${n} reorders more frames than its edit list allows for`);
   if (samples[0]?.sync !== true) throw new Mp4Error(`segment ${n} does not begin with a key frame`);
   const perSegment = model.segments.framesPerSegment / (rendition.halved === true ? 2 : 1);
   const head = writeFragment({ track: TRACK, sequence: n + 1, time: n * perSegment * ticks, samples });

@@ -1,5 +1,5 @@
-import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
-import { levelOf, renditionRate } from "./codecs.ts";
+import type { MediaModel, VideoRendition } from "../model.ts";
+import { levelOf, renditionRate, ticksOf, timescaleOf } from "./codecs.ts";
 
 /**
  * Options of an output of ffmpeg that make every segment begin with a key frame that nothing refers past, in the same way in every run:
@@ -12,15 +12,18 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
     "-fps_mode", "passthrough", "-enc_time_base", `${rate.den}/${rate.num}`,
     // Nothing that somebody wrote into the source gets to viewers.
     "-map_metadata", "-1", "-map_chapters", "-1", "-fflags", "+bitexact", "-avoid_negative_ts", "disabled",
-    "-video_track_timescale", String(timescaleOf(rate)),
+    "-video_track_timescale", String(timescaleOf(rendition, model)),
     "-f", "mp4", "-movflags", "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer",
   ];
 }
 
-/** Ticks a second in which every frame has a whole number of them. */
-export const timescaleOf = ({ num, den }: Fraction): number => (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
-/** Of one frame. */
-export const ticksOf = (rate: Fraction): number => (timescaleOf(rate) * rate.den) / rate.num;
+/**
+ * Maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered frames
+ * in temporal units. A constant, not measured: the initialisation segment must not depend on the segment encoded with it.
+ */
+export const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
+/** Ticks added to this rendition's composition offsets. */
+export const delayOf = (rendition: VideoRendition, model: MediaModel): number => (model.editLists === true ? reorderedFrames(rendition) * ticksOf(rendition, model) : 0);
 
 function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const { codec, bitrate, halved } = rendition;

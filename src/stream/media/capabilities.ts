@@ -1,10 +1,12 @@
 import { type Log, messageOf } from "../../kernel/index.ts";
+import { isMapped } from "../../kernel/privileges.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
-import { runChild } from "./child.ts";
-import { confine, type Confined, type Sandbox } from "./confinement.ts";
+import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
+import { confine, type Confined, type MediaUser, type Sandbox } from "./confinement.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import type { MediaCapabilities } from "./port.ts";
+import { mediaFilter } from "./seccomp.ts";
 
 export interface Readied {
   programs: Programs;
@@ -16,14 +18,25 @@ const WALL_MS = 15_000;
 const OUTPUT_BYTES = 1 << 20;
 const REQUIRED = ["libx264", "aac"];
 
+export type MediaSettings = Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox" | "user_id">;
+
+export interface DiscoverOptions {
+  log: Log;
+  signal: AbortSignal;
+  /** Other machines can reach this server: stream.sandbox auto then fails rather than fall back to limits. */
+  exposed: boolean;
+}
+
 /** Finds the programs, the strongest confinement that works here, and what the encoders can. Throws mediaToolsMissing. */
-export async function discover(settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox">, log: Log, signal: AbortSignal): Promise<Readied> {
+export async function discover(settings: MediaSettings, { log, signal, exposed }: DiscoverOptions): Promise<Readied> {
   const programs = findPrograms(settings);
+  const user = userOf(settings, programs);
   const ask = async (sandbox: Sandbox, program: string, ...args: string[]) => {
-    const { output } = await runChild(program, confine(programs, sandbox, program, args, BOUNDS), { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal });
+    const { output } = await runChild(program, confine(programs, { sandbox, user }, program, args, BOUNDS, FIRST_DESCRIPTOR), { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal });
     return output.toString("utf8");
   };
-  const sandbox = await chooseSandbox(programs, settings.sandbox, log, (candidate) => ask(candidate, programs.ffmpeg, "-version"));
+  const sandbox = await chooseSandbox(programs, settings.sandbox, { log, exposed }, (candidate) => ask(candidate, programs.ffmpeg, "-version"));
+  const filtered = programs.perl !== undefined && mediaFilter({ network: false }) !== undefined;
   try {
     const [version, encoders, filters] = await Promise.all([
       ask(sandbox, programs.ffmpeg, "-version"),
@@ -31,7 +44,10 @@ export async function discover(settings: Pick<Settings["stream"], "ffmpeg" | "ff
       ask(sandbox, programs.ffmpeg, "-hide_banner", "-filters"),
       ask(sandbox, programs.ffprobe, "-version"),
     ]);
-    const capabilities: MediaCapabilities = { version: /^ffmpeg version (\S+)/.exec(version)?.[1] ?? "unknown", encoders: namesOf(encoders), filters: namesOf(filters), sandbox };
+    const capabilities: MediaCapabilities = {
+      version: /^ffmpeg version (\S+)/.exec(version)?.[1] ?? "unknown", encoders: namesOf(encoders), filters: namesOf(filters),
+      sandbox, user, offline: sandbox === "bwrap" || (sandbox !== "none" && filtered),
+    };
     const lacking = REQUIRED.filter((name) => !capabilities.encoders.has(name));
     if (lacking.length > 0) throw streamErrors.mediaToolsMissing({ reason: `${programs.ffmpeg} was built without the encoder ${lacking.join(" and ")}` });
     return { programs, capabilities };
@@ -41,25 +57,46 @@ export async function discover(settings: Pick<Settings["stream"], "ffmpeg" | "ff
   }
 }
 
-async function chooseSandbox(programs: Programs, wanted: Settings["stream"]["sandbox"], log: Log, works: (sandbox: Sandbox) => Promise<unknown>): Promise<Sandbox> {
+/** Uploads are never decoded as root: a server running as root starts its programs as another user. */
+function userOf({ user_id: uid }: MediaSettings, { setpriv }: Programs): MediaUser | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  if (process.platform !== "linux") throw streamErrors.mediaToolsMissing({ reason: "on this system ffmpeg would run as root: run the server as another user" });
+  if (setpriv === undefined) throw streamErrors.mediaToolsMissing({ reason: "ffmpeg would run as root: install setpriv (util-linux), or run the server as another user" });
+  return isMapped({ first: uid, last: uid }) ? { uid, gid: uid } : NOBODY;
+}
+
+const NOBODY: MediaUser = { uid: 65534, gid: 65534 };
+const NAMES = { bwrap: "bubblewrap", landlock: "landlock" };
+
+async function chooseSandbox(programs: Programs, wanted: MediaSettings["sandbox"], { log, exposed }: Pick<DiscoverOptions, "log" | "exposed">, works: (sandbox: Sandbox) => Promise<unknown>): Promise<Sandbox> {
   const limits: Sandbox = programs.prlimit === undefined ? "none" : "prlimit";
   if (wanted === "prlimit") {
     if (limits === "none") throw streamErrors.mediaToolsMissing({ reason: "stream.sandbox is prlimit, and there is no prlimit (util-linux)" });
     return limits;
   }
-  let reason = "it is not installed (apt-get install bubblewrap)";
-  if (programs.bwrap !== undefined) {
+  const reasons: string[] = [];
+  for (const candidate of wanted === "auto" ? (["bwrap", "landlock"] as const) : [wanted]) {
     try {
-      await works("bwrap");
-      return "bwrap";
+      const missing = lackingFor(candidate, programs);
+      if (missing !== undefined) throw new Error(missing);
+      await works(candidate);
+      return candidate;
     } catch (err) {
       // Containers often forbid user namespaces; a program outside /usr may miss its libraries.
-      reason = messageOf(err);
+      reasons.push(`${NAMES[candidate]}: ${messageOf(err)}`);
     }
   }
-  if (wanted === "bwrap") throw streamErrors.mediaToolsMissing({ reason: `stream.sandbox is bwrap, and bubblewrap does not work here: ${reason}` });
-  log.warn({ reason, instead: limits }, "video programs are not shut in by bubblewrap; what they may read and connect to is told to them only by options");
+  const reason = reasons.join("; ");
+  if (wanted !== "auto") throw streamErrors.mediaToolsMissing({ reason: `stream.sandbox is ${wanted}, which does not work on this machine: ${reason}` });
+  if (exposed) throw streamErrors.mediaToolsMissing({ reason: `other machines can reach this server, and ffmpeg cannot be sandboxed (${reason}). Make one of these work, or set stream.sandbox to prlimit to accept resource limits only` });
+  log.warn({ reason, instead: limits }, "media: no sandbox works, ffmpeg runs with resource limits only");
   return limits;
+}
+
+function lackingFor(candidate: "bwrap" | "landlock", { bwrap, perl }: Programs): string | undefined {
+  if (candidate === "bwrap") return bwrap === undefined ? "it is not installed (apt-get install bubblewrap)" : undefined;
+  if (process.platform !== "linux" || mediaFilter({ network: false }) === undefined) return "it is not supported on this system";
+  return perl === undefined ? "it needs perl (apt-get install perl-base)" : undefined;
 }
 
 /** Lines like " V....D libx264   libx264 H.264 (codec h264)" and " T.C scale   V->V   …". */

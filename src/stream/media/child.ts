@@ -22,11 +22,21 @@ export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> & 
   onStart?: (group: number) => () => void;
 };
 
+/** A program, its arguments and the descriptors it inherits. */
+export interface ChildCommand {
+  command: string[];
+  /** Numbered from FIRST_DESCRIPTOR in the child. */
+  descriptors?: readonly number[];
+  /** Called after the spawn, successful or not. */
+  close?: () => void;
+}
+
+/** First descriptor number after the standard streams. */
+export const FIRST_DESCRIPTOR = 3;
+
 /** Runs one command to its end. Whatever ends it, nothing of its process group is left when this settles. Rejects MediaRunError, or what `onOutput` threw. */
-export async function runChild(name: string, [executable, ...args]: string[], { wallMs, outputBytes, onOutput, signal, nice = 0, onStart }: ChildOptions): Promise<MediaResult> {
-  if (signal.aborted) throw aborted(name, signal);
-  // One that could not be started for want of descriptors has no streams; its error follows.
-  const child: ChildProcess = spawn(executable!, args, { stdio: ["ignore", "pipe", "pipe"], detached: true, env: ENVIRONMENT, cwd: "/" });
+export async function runChild(name: string, { command: [executable, ...args], descriptors = [], close = () => {} }: ChildCommand, { wallMs, outputBytes, onOutput, signal, nice = 0, onStart }: ChildOptions): Promise<MediaResult> {
+  const child = start();
   if (nice > 0) lowerSession(child.pid, nice);
   const onEnd = child.pid === undefined ? undefined : onStart?.(child.pid);
   let stderr = "";
@@ -58,6 +68,15 @@ export async function runChild(name: string, [executable, ...args]: string[], { 
       if (onOutput !== undefined) await onOutput(chunk);
       else if (size > outputBytes) return fail("output", `wrote more than ${outputBytes} bytes`);
       else kept.push(chunk);
+    }
+  }
+  function start(): ChildProcess {
+    try {
+      if (signal.aborted) throw aborted(name, signal);
+      // A spawn that fails for lack of descriptors returns a child without streams; "error" follows.
+      return spawn(executable!, args, { stdio: ["ignore", "pipe", "pipe", ...descriptors], detached: true, env: ENVIRONMENT, cwd: "/" });
+    } finally {
+      close();
     }
   }
   try {

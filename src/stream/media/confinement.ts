@@ -1,55 +1,175 @@
-import { realpathSync } from "node:fs";
+import { closeSync, constants, fchmodSync, fchownSync, fstatSync, lchownSync, lstatSync, openSync, readdirSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { createMemoryFile } from "../../kernel/memory-file.ts";
+import { shutByPerl } from "./landlock.ts";
 import type { Programs } from "./programs.ts";
 import type { MediaCapabilities } from "./port.ts";
+import { mediaFilter } from "./seccomp.ts";
 
 export type Sandbox = MediaCapabilities["sandbox"];
+
+/** Linux user and group ids. */
+export interface MediaUser {
+  uid: number;
+  gid: number;
+}
+
+/** Confinement of all media programs of this server. */
+export interface Confinement {
+  sandbox: Sandbox;
+  /** User that runs the programs; absent: the server's own user, which is not root. */
+  user?: MediaUser | undefined;
+}
 
 export interface Confined {
   reads: readonly string[];
   writes?: string | undefined;
-  /** Default: none. Only bubblewrap can take it away. */
+  /** Network access. Default false. */
   network?: boolean | undefined;
   nice: number;
   cpuSeconds: number;
   memoryMb: number;
-  /** Of any one file that it writes. */
+  /** Maximum size of each file written (RLIMIT_FSIZE). */
   fileBytes: number;
 }
 
+export interface ConfinedCommand {
+  command: string[];
+  /** Descriptors that the child inherits, numbered from `firstDescriptor`. close() closes them after the spawn. */
+  descriptors: readonly number[];
+  close(): void;
+}
+
 /**
- * The whole command: what lowers and limits, what shuts in, and the program. All of them replace themselves by the next, so that one process id stands for
- * everything: with bubblewrap its death is the death of all (--die-with-parent inside, PR_SET_PDEATHSIG towards us), without it the program's own.
+ * The whole command line: nice, prlimit, the sandbox, and the program. Each executes the next in its place, so one process id stands for
+ * all: killing bubblewrap kills everything inside (--die-with-parent; PR_SET_PDEATHSIG from this process), otherwise the id is the program's.
+ * `firstDescriptor`: lowest descriptor number free in the child.
  */
-export function confine(programs: Programs, sandbox: Sandbox, program: string, args: readonly string[], run: Confined): string[] {
-  return [...lowered(programs, run), ...(sandbox === "none" ? [] : limited(programs, run)), ...(sandbox === "bwrap" ? shutIn(programs, program, run) : diesWithUs(programs)), program, ...args];
+export function confine(programs: Programs, confinement: Confinement, program: string, args: readonly string[], run: Confined, firstDescriptor: number): ConfinedCommand {
+  const { sandbox, user } = confinement;
+  const descriptors: number[] = [];
+  const close = () => descriptors.splice(0).forEach((fd) => closeSync(fd));
+  /** Returns the descriptor's number in the child. */
+  const pass = (fd: number) => firstDescriptor + descriptors.push(fd) - 1;
+  try {
+    const before = [...lowered(programs, run), ...(sandbox === "none" ? [] : limited(programs, run))];
+    if (sandbox === "bwrap") {
+      if (user !== undefined) for (const path of [...run.reads, ...(run.writes === undefined ? [] : [run.writes])]) closeSync(openFor(path, user, path === run.writes));
+      return { command: [...before, ...shutIn(programs, program, run, user, pass), program, ...args], descriptors, close };
+    }
+    const filter = programs.perl === undefined ? undefined : mediaFilter({ network: run.network === true });
+    if (sandbox === "none" || (sandbox === "prlimit" && user === undefined && filter === undefined)) return { command: [...before, ...unprivileged(programs, user), program, ...args], descriptors, close };
+    // Paths become descriptors: another user cannot traverse the folders, and Landlock rules apply to open files.
+    const opened = new Map<string, number>();
+    for (const path of new Set(run.reads)) opened.set(path, pass(openFor(path, user, false)));
+    const writes = run.writes === undefined ? undefined : pass(openFor(run.writes, user, true));
+    const reads = [...opened.values()];
+    if (run.writes !== undefined) opened.set(run.writes, writes!);
+    const real = realpathSync(program);
+    const executable = user === undefined ? program : real.startsWith("/usr/") ? real : `/proc/self/fd/${pass(open(real, constants.O_RDONLY))}`;
+    const shut = filter === undefined ? [] : shutByPerl(programs.perl!, { filter, files: sandbox === "landlock", reads, writes, program: user === undefined ? real : executable });
+    return { command: [...before, ...unprivileged(programs, user), ...shut, executable, ...args.map((arg) => byDescriptor(arg, opened))], descriptors, close };
+  } catch (err) {
+    close();
+    throw err;
+  }
 }
 
 const lowered = ({ nice }: Programs, run: Confined) => (nice === undefined || run.nice === 0 ? [] : [nice, "-n", String(run.nice)]);
 
-/** The soft limit equals the hard one: SIGKILL comes at once, where ffmpeg would take SIGXCPU for a wish to end in order. */
+/** The soft limit equals the hard one, so the kernel sends SIGKILL: ffmpeg treats SIGXCPU as a request to stop gracefully. */
 function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: Confined): string[] {
   if (prlimit === undefined) return [];
   const both = (value: number) => `${value}:${value}`;
   return [prlimit, `--as=${both(memoryMb * 1024 * 1024)}`, `--cpu=${both(Math.ceil(cpuSeconds))}`, `--fsize=${both(fileBytes)}`, `--nofile=${both(256)}`, "--core=0:0", "--"];
 }
 
-const diesWithUs = ({ setpriv }: Programs) => (setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", "--no-new-privs", "--"]);
+const NO_CAPABILITIES = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"];
+const becoming = (user: MediaUser | undefined) => (user === undefined ? [] : ["--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"]);
+const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) => (setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...becoming(user), "--"]);
 
 /**
- * A file system of the system's programs, the named files and nothing else; no network, unless it is asked for; no other process to be seen. Files keep their paths.
- * No --new-session: it is there against a terminal, and this run has left ours already; another session would escape what is said of the one it has.
- * /etc/alternatives: on Debian ffmpeg's libblas is a link that leads through there. No /proc: inside a container it may not be mounted.
+ * A file system with only /usr and the named files, under their own paths; no network unless requested; no other process visible.
+ * Root needs no user namespace and switches to `user` inside; any other user becomes 65534 in a user namespace.
+ * No --new-session: it protects a terminal, and the child already has its own session; a further session would escape that session's autogroup niceness.
+ * No --disable-userns: it writes to /proc/sys, which is read-only in a hardened service; the seccomp filter already denies new namespaces.
+ * /etc/alternatives: on Debian ffmpeg's libblas is a symlink into it. No /proc: containers may not allow mounting it.
  */
-function shutIn({ bwrap }: Programs, program: string, { reads, writes, network = false }: Confined): string[] {
+function shutIn({ bwrap, setpriv }: Programs, program: string, { reads, writes, network = false }: Confined, user: MediaUser | undefined, pass: (fd: number) => number): string[] {
   const real = realpathSync(program);
+  const filter = mediaFilter({ network });
+  const outside = [...new Set([program, real])].filter((path) => !path.startsWith("/usr/"));
+  // Folders that bubblewrap creates for a bind are accessible to their creator only.
+  const folders = [...new Set(["/etc/x", ...outside, ...reads, ...(writes === undefined ? [] : [writes])].flatMap(ancestors))];
+  const namespaces = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", ...(network ? [] : ["--unshare-net"])];
   return [
-    bwrap!, "--unshare-all", ...(network ? ["--share-net"] : []), "--die-with-parent", "--cap-drop", "ALL",
+    // bubblewrap refuses to start if a non-root service has capabilities.
+    ...(user === undefined && setpriv !== undefined ? [setpriv, ...NO_CAPABILITIES, "--"] : []),
+    bwrap!, ...namespaces, ...(user === undefined ? ["--unshare-user", "--uid", "65534", "--gid", "65534"] : []), "--die-with-parent", "--cap-drop", "ALL",
+    ...(user === undefined ? [] : ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]),
     "--ro-bind", "/usr", "/usr", ...["bin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
+    "--dev", "/dev", "--tmpfs", "/tmp", ...folders.flatMap((path) => ["--dir", path]),
     ...["/etc/alternatives", "/etc/ld.so.cache", "/nix/store"].flatMap((path) => ["--ro-bind-try", path, path]),
-    "--dev", "/dev", "--tmpfs", "/tmp",
-    ...[...new Set([program, real])].filter((path) => !path.startsWith("/usr/")).flatMap((path) => ["--ro-bind", real, path]),
+    ...outside.flatMap((path) => ["--ro-bind", real, path]),
     ...(writes === undefined ? [] : ["--bind", writes, writes]),
     ...reads.flatMap((path) => ["--ro-bind", path, path]),
-    "--chdir", "/tmp", "--",
+    "--chdir", "/tmp",
+    ...(filter === undefined ? [] : ["--seccomp", String(pass(createMemoryFile(filter)))]),
+    "--", ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...becoming(user), "--"]),
   ];
+}
+
+/** Parent folders of a path, topmost first. */
+const ancestors = (path: string): string[] => path.split("/").slice(1, -1).map((_, i, names) => `/${names.slice(0, i + 1).join("/")}`);
+
+/** Opens a file for reading or a folder for writing, and grants `user` access to it; parent folders stay closed to that user. */
+function openFor(path: string, user: MediaUser | undefined, folder: boolean): number {
+  const fd = open(path, constants.O_RDONLY | (folder ? constants.O_DIRECTORY : 0));
+  if (user === undefined) return fd;
+  try {
+    const { mode, uid, gid } = fstatSync(fd);
+    if (folder && uid !== user.uid) fchownSync(fd, user.uid, user.gid);
+    if (!folder && (mode & 0o004) === 0 && uid !== user.uid && !(gid === user.gid && (mode & 0o040) !== 0)) {
+      fchownSync(fd, uid, user.gid);
+      fchmodSync(fd, (mode & 0o7777) | 0o040);
+    }
+    return fd;
+  } catch (err) {
+    closeSync(fd);
+    throw err;
+  }
+}
+
+/** A file or folder of a run does not exist or cannot be opened. */
+export class NotOpened extends Error {
+  override readonly name = "NotOpened";
+}
+
+const TEXTS: Record<string, string> = { ENOENT: "No such file or directory", EACCES: "Permission denied" };
+
+function open(path: string, flags: number): number {
+  try {
+    return openSync(path, flags);
+  } catch (err) {
+    const text = TEXTS[(err as NodeJS.ErrnoException).code ?? ""];
+    throw text === undefined ? err : new NotOpened(`${path}: ${text}`, { cause: err });
+  }
+}
+
+/** Replaces the longest path first: one path may be a prefix of another. */
+function byDescriptor(arg: string, opened: ReadonlyMap<string, number>): string {
+  const paths = [...opened.keys()].filter((path) => arg.includes(path)).sort((a, b) => b.length - a.length);
+  return paths.reduce((text, path) => text.replaceAll(path, `/proc/self/fd/${opened.get(path)}`), arg);
+}
+
+/**
+ * Makes the server the owner of everything a run has written. Any other entry than files and folders is an attack: the server, which may
+ * read more files, would follow a link. Throws with the name of the first such entry.
+ */
+export function reclaim(folder: string, user: MediaUser | undefined): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isFile() && !entry.isDirectory()) throw new Error(`the program left ${JSON.stringify(entry.name)}, which is neither a file nor a folder`);
+    const path = join(folder, entry.name);
+    if (user !== undefined && lstatSync(path).uid === user.uid) lchownSync(path, process.geteuid!(), process.getegid!());
+  }
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { messageOf } from "../../kernel/index.ts";
-import { aborted, ENVIRONMENT, failure, killGroup, lowerSession, STDERR_LIMIT } from "./child.ts";
+import { aborted, type ChildCommand, ENVIRONMENT, failure, killGroup, lowerSession, STDERR_LIMIT } from "./child.ts";
 import { createFeed } from "./feed.ts";
 import type { LiveMedia, LiveMediaRun } from "./live-port.ts";
 import type { MediaResult } from "./port.ts";
@@ -9,7 +9,7 @@ import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
 export interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
   /** The whole command, once it is known. What it rejects with ends the run before it began. */
-  command: () => Promise<string[]>;
+  command: () => Promise<ChildCommand>;
   idleMs: number;
   inputBytes: number;
   nice: number;
@@ -29,10 +29,7 @@ export function startLiveChild(name: string, options: LiveChildOptions): LiveMed
 }
 
 async function runLive(name: string, { command, outputs, idleMs, inputBytes, nice }: LiveChildOptions, feed: ReturnType<typeof createFeed>, signal: AbortSignal): Promise<MediaResult> {
-  const [executable, ...args] = await command();
-  if (signal.aborted) throw aborted(name, signal);
-  // One that could not be started for want of descriptors has no streams; its error follows.
-  const child: ChildProcess = spawn(executable!, args, { stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const)], detached: true, env: ENVIRONMENT, cwd: "/" });
+  const child = start(await command());
   if (nice > 0) lowerSession(child.pid, nice);
   let stderr = "";
   let ended: unknown;
@@ -61,6 +58,16 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
     child.once("close", (code, by) => resolve({ code, signal: by }));
   });
   if (child.stdin != null) feed.to(child.stdin, sign);
+
+  function start({ command: [executable, ...args], descriptors = [], close }: ChildCommand): ChildProcess {
+    try {
+      if (signal.aborted) throw aborted(name, signal);
+      // A spawn that fails for lack of descriptors returns a child without streams; "error" follows.
+      return spawn(executable!, args, { stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const), ...descriptors], detached: true, env: ENVIRONMENT, cwd: "/" });
+    } finally {
+      close?.();
+    }
+  }
 
   async function take(pipe: Readable, consume: LiveMediaRun["outputs"][number]) {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {

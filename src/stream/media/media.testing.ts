@@ -9,7 +9,7 @@ export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {})
 
 /** What is on this machine is looked for once in a process: it takes half a dozen runs of ffmpeg. */
 const found = new Map<string, ReturnType<typeof discover>>();
-const findOnce: typeof discover = (settings, log) => found.getOrInsertComputed(settings.sandbox, () => discover(settings, log, new AbortController().signal));
+const findOnce: typeof discover = (settings, options) => found.getOrInsertComputed(`${settings.sandbox} ${options.exposed}`, () => discover(settings, { ...options, signal: new AbortController().signal }));
 
 /** Real tools with the settings of a test; closed with it. */
 export function openTools(t: TestContext, given: NonNullable<SettingsInput["stream"]> = {}, parts: Partial<MediaToolsParts> = {}) {

@@ -16,8 +16,12 @@ export interface MediaCapabilities {
   version: string;
   encoders: ReadonlySet<string>;
   filters: ReadonlySet<string>;
-  /** How children are confined: bubblewrap where it works. */
-  sandbox: "bwrap" | "prlimit" | "none";
+  /** Confinement of child processes: bubblewrap, Landlock, resource limits only, or none. */
+  sandbox: "bwrap" | "landlock" | "prlimit" | "none";
+  /** User that runs them; absent: the server's own. */
+  user?: { uid: number; gid: number } | undefined;
+  /** Whether runs without `network` are cut off from it. */
+  offline: boolean;
 }
 
 export interface MediaRun {

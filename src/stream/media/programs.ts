@@ -11,6 +11,7 @@ export interface Programs {
   prlimit?: string;
   setpriv?: string;
   nice?: string;
+  perl?: string;
 }
 
 /** Throws mediaToolsMissing that names the program. */
@@ -23,7 +24,7 @@ export function findPrograms(settings: Pick<Settings["stream"], "ffmpeg" | "ffpr
   };
   const programs: Programs = { ffmpeg: wanted("ffmpeg"), ffprobe: wanted("ffprobe") };
   if (process.platform !== "linux") return programs;
-  for (const name of ["bwrap", "prlimit", "setpriv", "nice"] as const) {
+  for (const name of ["bwrap", "prlimit", "setpriv", "nice", "perl"] as const) {
     const found = find(name, path);
     if (found !== undefined) programs[name] = found;
   }

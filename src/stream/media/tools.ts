@@ -2,9 +2,9 @@ import { availableParallelism } from "node:os";
 import { type Log, messageOf } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
-import { discover, type Readied } from "./capabilities.ts";
-import { runChild } from "./child.ts";
-import { confine } from "./confinement.ts";
+import { discover, type MediaSettings, type Readied } from "./capabilities.ts";
+import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
+import { confine, type ConfinedCommand, type MediaUser, NotOpened, reclaim } from "./confinement.ts";
 import { safeInputs } from "./inputs.ts";
 import { createLanes, type Urgency } from "./lanes.ts";
 import { startLiveChild } from "./live-child.ts";
@@ -14,8 +14,10 @@ import type { MediaResult, MediaRun, MediaTools } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
 export interface MediaToolsParts {
-  settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox" | "encoders" | "urgent_encoders">;
+  settings: MediaSettings & Pick<Settings["stream"], "encoders" | "urgent_encoders">;
   log: Log;
+  /** Whether other machines can reach this server. Default false. */
+  exposed?: boolean;
   /** Told of every run, for metrics. Must not throw. */
   onRun?: (run: MediaRunReport) => void;
   /** Default: of this machine. */
@@ -41,7 +43,11 @@ export interface MediaLoad {
   waiting: Record<Urgency, number>;
 }
 
-const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 19 };
+/**
+ * Background runs are paused while a viewer waits, for at most four fifths of the time. Niceness must leave them the rest: at 19 a run gets a seventieth of
+ * the share of a program at 0, next to nothing on a busy machine. At 5 it gets a third.
+ */
+export const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 5 };
 /** The processor time of a broadcast has no bound but its length; it writes no files. */
 const LIVE = { cpuSeconds: 2 ** 31, memoryMb: 4096, fileBytes: 0 };
 const LIVE_DEFAULTS = { idleMs: 60_000, inputBytes: 64 << 20 };
@@ -52,7 +58,7 @@ const MAX_ALLOC = 512 << 20;
 const FORGET_MS = 5_000;
 const COMMON = { ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"], ffprobe: ["-hide_banner", "-loglevel", "error"] };
 
-export function createMediaTools({ settings, log, onRun, processors = availableParallelism(), mostWaiting = 500, find = discover }: MediaToolsParts): MediaTools & { load(): MediaLoad } {
+export function createMediaTools({ settings, log, exposed = false, onRun, processors = availableParallelism(), mostWaiting = 500, find = discover }: MediaToolsParts): MediaTools & { load(): MediaLoad } {
   const closing = new AbortController();
   const lanes = createLanes({
     urgent: settings.urgent_encoders || Math.max(2, processors),
@@ -67,7 +73,7 @@ export function createMediaTools({ settings, log, onRun, processors = availableP
   function readied(): Promise<Readied> {
     if (found !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_MS)) return found;
     failedAt = 0;
-    found = find(settings, log, closing.signal);
+    found = find(settings, { log, signal: closing.signal, exposed });
     found.catch(() => (failedAt = performance.now()));
     return found;
   }
@@ -87,8 +93,8 @@ export function createMediaTools({ settings, log, onRun, processors = availableP
       began = performance.now();
       const args = [...COMMON[program], "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads)];
       const { cpuSeconds, memoryMb, fileBytes, wallMs, outputBytes } = { ...DEFAULTS, ...withoutGaps(run) };
-      const command = confineNow(programs, capabilities.sandbox, programs[program], args, { reads: run.reads, writes: run.writes, nice: NICENESS[urgency], cpuSeconds, memoryMb, fileBytes });
-      const result = await runChild(program, command, { wallMs, outputBytes, signal, nice: NICENESS[urgency], onStart: (group) => pauses.enter(group, urgency, run.awaited), ...(run.onOutput !== undefined && { onOutput: run.onOutput }) });
+      const command = confineNow(programs, capabilities, programs[program], args, { reads: run.reads, writes: run.writes, nice: NICENESS[urgency], cpuSeconds, memoryMb, fileBytes }, FIRST_DESCRIPTOR);
+      const result = await runInto(run.writes, capabilities.user, program, command, { wallMs, outputBytes, signal, nice: NICENESS[urgency], onStart: (group) => pauses.enter(group, urgency, run.awaited), ...(run.onOutput !== undefined && { onOutput: run.onOutput }) });
       outcome = "ok";
       return result;
     } catch (err) {
@@ -113,7 +119,7 @@ export function createMediaTools({ settings, log, onRun, processors = availableP
       const { programs, capabilities } = await readied();
       began = performance.now();
       const args = [...COMMON.ffmpeg, "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe")];
-      return confineNow(programs, capabilities.sandbox, programs.ffmpeg, args, { ...LIVE, ...(run.memoryMb !== undefined && { memoryMb: run.memoryMb }), reads, network, nice: NICENESS[urgency] });
+      return confineNow(programs, capabilities, programs.ffmpeg, args, { ...LIVE, ...(run.memoryMb !== undefined && { memoryMb: run.memoryMb }), reads, network, nice: NICENESS[urgency] }, FIRST_DESCRIPTOR + outputs.length);
     };
     const media = startLiveChild("ffmpeg", { command, outputs, idleMs, inputBytes, nice: NICENESS[urgency], signal });
     const report = (outcome: MediaRunReport["outcome"]) => onRun?.({ program: "ffmpeg", urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
@@ -143,12 +149,27 @@ export function createMediaTools({ settings, log, onRun, processors = availableP
 }
 
 /** Of a program that has gone since it was found there is nothing to be confined. */
-function confineNow(...given: Parameters<typeof confine>): string[] {
+function confineNow(...given: Parameters<typeof confine>): ConfinedCommand {
   try {
     return confine(...given);
   } catch (err) {
+    // A missing source: reported with the program's own error text.
+    if (err instanceof NotOpened) throw new MediaRunError("failed", err.message, err.message, { cause: err });
     throw new MediaRunError("missing", messageOf(err), "", { cause: err });
   }
+}
+
+/** Checks the run's output folder before any of it is read, whether the run succeeds or fails. */
+async function runInto(folder: string | undefined, user: MediaUser | undefined, ...run: Parameters<typeof runChild>): Promise<MediaResult> {
+  const [result] = await Promise.allSettled([runChild(...run)]);
+  try {
+    if (folder !== undefined) reclaim(folder, user);
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === "ENOENT" && result.status === "rejected") throw result.reason;
+    throw new MediaRunError("failed", `${run[0]}: ${messageOf(err)}`, "", { cause: err });
+  }
+  if (result.status === "rejected") throw result.reason;
+  return result.value;
 }
 
 const notWanted = (program: string, { reason }: AbortSignal) => (reason instanceof MediaRunError ? reason : new MediaRunError("aborted", `${program} is not wanted any more`, "", { cause: reason }));

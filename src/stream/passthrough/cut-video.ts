@@ -15,8 +15,17 @@ const LONGEST_SECONDS = 20;
 const LATEST_SECONDS = 0.1;
 const TAIL_SECONDS = 0.1;
 
-/** Cuts a track of pictures at its key frames. A text says why that cannot be. Throws Mp4Error. `origin`: seconds that the movie's second zero is before the video's. */
-export function cutVideo(track: Track, movie: Movie, origin: number, fileSize: number): CutVideo | string {
+export interface CutVideoOptions {
+  movie: Movie;
+  /** Position in the movie, in seconds, where the video starts. */
+  origin: number;
+  fileSize: number;
+  /** Timescale of the encoded renditions. Absent: segments keep the track's timescale and have no edit list (see MediaModel.editLists). */
+  segmentTimescale: number | undefined;
+}
+
+/** Cuts a video track at its key frames. A text says why that cannot be. Throws Mp4Error. */
+export function cutVideo(track: Track, { movie, origin, fileSize, segmentTimescale }: CutVideoOptions): CutVideo | string {
   const avc = describe(track);
   if (typeof avc === "string") return avc;
   const placement = placementOf(track, movie);
@@ -26,6 +35,7 @@ export function cutVideo(track: Track, movie: Movie, origin: number, fileSize: n
   const zero = placement.offset + Math.round(origin * timescale);
   const cutter = createCutter(TARGET_SECONDS * timescale, LONGEST_SECONDS * timescale);
   let first: { time: number; shift: number; shown: number } | undefined;
+  let leastShift = 0;
   for (const walk of everySample(tables, fileSize)) {
     if (first === undefined) {
       const shown = walk.time + walk.shift - zero;
@@ -34,6 +44,7 @@ export function cutVideo(track: Track, movie: Movie, origin: number, fileSize: n
       if (shown > LATEST_SECONDS * timescale) return "its pictures begin late";
       first = { time: walk.time, shift: walk.shift, shown: Math.max(0, shown) };
     }
+    leastShift = Math.min(leastShift, walk.shift - first.shift);
     const time = walk.time - first.time + first.shown;
     cutter.add({ time, shown: time + walk.shift - first.shift, duration: walk.duration, size: walk.size, mark: walk.sync ? walk.mark : undefined });
   }
@@ -43,8 +54,10 @@ export function cutVideo(track: Track, movie: Movie, origin: number, fileSize: n
   const length = last.start + last.duration;
   if (length > placement.end - zero + placement.offset + TAIL_SECONDS * timescale) return "its edit list leaves out pictures at the end";
   const { width, height } = avc;
-  const init = writeInit({ id: 1, handler: "vide", timescale, width, height, language: track.language, description: avc.entry });
-  return { tables, timescale, init, codecs: avc.codecs, segments, ...bandwidthOf(segments, timescale), shiftBase: first!.shift, width, height, fps: (tables.count * timescale) / Math.max(1, length) };
+  const delay = segmentTimescale === undefined ? 0 : -leastShift;
+  const writtenTimescale = segmentTimescale ?? timescale;
+  const init = writeInit({ id: 1, handler: "vide", timescale: writtenTimescale, width, height, language: track.language, description: avc.entry, delay: Math.round((delay * writtenTimescale) / timescale) });
+  return { tables, timescale, segmentTimescale: writtenTimescale, init, codecs: avc.codecs, segments, ...bandwidthOf(segments, { timescale, tables }), shiftBase: first!.shift - delay, width, height, fps: (tables.count * timescale) / Math.max(1, length) };
 }
 
 function describe({ descriptions, selfContained }: Track): AvcDescription | string {

@@ -1,15 +1,18 @@
-import { Mp4Error, walkSamples, type FragmentSample, type SampleMark, type SampleTables, type SampleWalk } from "../../protocol/mp4/index.ts";
+import { bitRatesOf } from "../../protocol/hls/index.ts";
+import { fragmentHeadSize, Mp4Error, walkSamples, type FragmentSample, type SampleMark, type SampleTables, type SampleWalk } from "../../protocol/mp4/index.ts";
 
 /** A track of the source as it is cut: where each segment begins among the samples. Times in ticks of the track, from second zero of the video. */
 export interface CutTrack {
   tables: SampleTables;
   timescale: number;
+  /** Timescale of the segments, in ticks per second. Absent: the track's own. */
+  segmentTimescale?: number;
   init: Buffer;
   codecs: string;
   segments: readonly Cut[];
   peakBandwidth: number;
   averageBandwidth: number;
-  /** Taken from the shift of each sample: the first picture is shown when it is decoded. */
+  /** Subtracted from each composition offset: the first frame is presented at its decoding time plus the delay that the edit list cancels. */
   shiftBase: number;
 }
 
@@ -43,26 +46,26 @@ export function* everySample(tables: SampleTables, fileSize: number): Generator<
   } while (walk.next());
 }
 
-export function samplesOf({ tables, segments, shiftBase }: CutTrack, n: number): CutSample[] {
-  const { from, count, early } = segments[n]!;
+/** The samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounded times, not rounded durations, so that errors do not add up. */
+export function samplesOf({ tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack, n: number): { time: number; samples: CutSample[] } {
+  const { from, count, early, time: first } = segments[n]!;
+  const scaled = (ticks: number) => Math.round((ticks * segmentTimescale) / timescale);
   const walk = walkSamples(tables, from)!;
   const samples: CutSample[] = [];
+  let time = first;
   for (let i = 0; i < count; i++) {
-    samples.push({ duration: walk.duration - (i === 0 ? early : 0), shift: walk.shift - shiftBase, size: walk.size, sync: walk.sync, offset: walk.offset });
+    const next = time + walk.duration - (i === 0 ? early : 0);
+    samples.push({ duration: scaled(next) - scaled(time), shift: scaled(time + walk.shift - shiftBase) - scaled(time), size: walk.size, sync: walk.sync, offset: walk.offset });
+    time = next;
     walk.next();
   }
-  return samples;
+  return { time: scaled(first), samples };
 }
 
-export function bandwidthOf(segments: readonly Cut[], timescale: number): Pick<CutTrack, "peakBandwidth" | "averageBandwidth"> {
-  let bits = 0;
-  let ticks = 0;
-  let peak = 0;
-  for (const { size, duration } of segments) {
-    bits += size * 8;
-    ticks += duration;
-    // What is left at the end may be a single frame, which is not the rate of anything.
-    peak = Math.max(peak, (size * 8) / Math.max(duration / timescale, 0.5));
-  }
-  return { peakBandwidth: Math.ceil(peak), averageBandwidth: Math.ceil(bits / Math.max(ticks / timescale, 0.001)) };
+/** Bandwidth of complete segments, including moof and mdat headers. */
+export function bandwidthOf(segments: readonly Cut[], { timescale, tables }: Pick<CutTrack, "timescale" | "tables">): Pick<CutTrack, "peakBandwidth" | "averageBandwidth"> {
+  const { peak, average } = bitRatesOf(segments.map(({ count, size, duration }) => ({
+    size: size + fragmentHeadSize({ count, mixed: tables.syncs !== undefined && count > 1, shifted: tables.shifts !== undefined, bytes: size }), duration: duration / timescale,
+  })));
+  return { peakBandwidth: Math.ceil(peak), averageBandwidth: Math.ceil(average) };
 }

@@ -8,9 +8,10 @@ import { describe, test, type TestContext } from "node:test";
 import * as fc from "fast-check";
 import { clip, mediaClips, needsFfmpeg, runFfmpeg, type ClipRecipe } from "../../../test/support/media.ts";
 import { silentLog } from "../../kernel/index.ts";
-import { readFragments } from "../../protocol/mp4/index.ts";
+import { readFragments, readInit } from "../../protocol/mp4/index.ts";
 import { openFsObjects, type ObjectStore } from "../../store/index.ts";
 import { assertClean } from "../downloads/downloads.testing.ts";
+import { timescaleOf } from "../encode/codecs.ts";
 import type { MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/port.ts";
 import type { Video } from "../videos/video.ts";
@@ -46,6 +47,7 @@ async function assemble(rung: SourceRung, video: Video, track: "video" | "audio"
   const init = await buffer((await rung.segment(video, track, "init"))!.read());
   const parts = [init];
   const samples: { pts: number; size: number; sync: boolean }[] = [];
+  const offsets: number[] = [];
   const timescale = init.readUInt32BE(init.indexOf("mdhd") + 24);
   for (const n of segments.keys()) {
     const segment = (await rung.segment(video, track, n))!;
@@ -55,13 +57,14 @@ async function assemble(rung: SourceRung, video: Video, track: "video" | "audio"
     assert.deepEqual(others, []);
     let { time } = fragment!;
     for (let i = 0; i < fragment!.count; i++) {
+      offsets.push(fragment!.shifts[i]!);
       samples.push({ pts: (time + fragment!.shifts[i]!) / timescale, size: fragment!.sizes[i]!, sync: fragment!.syncs[i] === 1 });
       time += fragment!.durations[i]!;
     }
     parts.push(bytes);
   }
   assert.equal(await rung.segment(video, track, segments.length), undefined);
-  return { bytes: Buffer.concat(parts), samples, segments };
+  return { bytes: Buffer.concat(parts), samples, offsets, segments };
 }
 
 async function packetsOf(path: string, stream: "v:0" | "a:0"): Promise<Packet[]> {
@@ -118,6 +121,22 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
       await assertClean(join(folder, "audio.mp4"));
     });
   }
+
+  test("an edit list avoids negative composition offsets without changing presentation times", async (t) => {
+    const recipe = { ...mediaClips.ntsc, video: REORDERED };
+    const { rung, video } = await setUp(t, recipe, {}, { editLists: true });
+    const before = await setUp(t, recipe);
+    const init = await readInit(await buffer((await rung.segment(video, "video", "init"))!.read()));
+    const former = await readInit(await buffer((await before.rung.segment(before.video, "video", "init"))!.read()));
+    assert.deepEqual([former.delay, init.delay! > 0], [undefined, true]);
+    const [now, then] = [await assemble(rung, video, "video"), await assemble(before.rung, before.video, "video")];
+    assert.equal(Math.min(...now.offsets), 0);
+    assert.ok(Math.min(...then.offsets) < 0, "the clip has frames that are presented before frames that were decoded earlier");
+    assert.equal(now.offsets.length, then.offsets.length);
+    for (const [i, offset] of now.offsets.entries()) assert.ok(Math.abs((offset - init.delay!) / init.timescale - then.offsets[i]! / former.timescale) < 1.5 / init.timescale);
+    assert.deepEqual(now.segments.map(({ start, duration }) => [start, duration]), then.segments.map(({ start, duration }) => [start, duration]));
+    assert.deepEqual(init.timescale, timescaleOf({}, video.model!));
+  });
 
   test("segments begin with key frames, and are some seconds long", async (t) => {
     const { rung, video } = await setUp(t, { ...mediaClips.ntsc, video: REORDERED });

@@ -17,8 +17,8 @@ const GAP = 64 * 1024;
 export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): SegmentBytes | undefined {
   const cut = track.segments[n];
   if (cut === undefined) return undefined;
-  const samples = samplesOf(track, n);
-  const head = writeFragment({ track: 1, sequence: n + 1, time: cut.time, samples });
+  const { time, samples } = samplesOf(track, n);
+  const head = writeFragment({ track: 1, sequence: n + 1, time, samples });
   const pieces = joined(samples.map(({ offset, size }) => ({ start: offset, end: offset + size })));
   return octets(head, (from, to) => readPieces(source, within(pieces, from, to)), head.length + cut.size);
 }

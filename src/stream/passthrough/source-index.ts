@@ -1,4 +1,5 @@
 import { locateMovie, Mp4Error, placementOf, readMovie, walkSamples, type Movie, type ReadAt, type Track } from "../../protocol/mp4/index.ts";
+import { timescaleOf } from "../encode/codecs.ts";
 import type { MediaModel } from "../model.ts";
 import { cutAudio, type CutAudio } from "./cut-audio.ts";
 import { cutVideo, type CutVideo } from "./cut-video.ts";
@@ -11,7 +12,8 @@ export interface SourceIndex {
 }
 
 /** Reads the index of a source and cuts it. A text says why it is not offered. */
-export async function readSourceIndex(read: ReadAt, size: number, { video, audio }: MediaModel): Promise<SourceIndex | string> {
+export async function readSourceIndex(read: ReadAt, size: number, model: MediaModel): Promise<SourceIndex | string> {
+  const { video, audio } = model;
   try {
     const { movie: bytes, fragmented } = await locateMovie(read, size);
     const movie = readMovie(bytes);
@@ -20,7 +22,7 @@ export async function readSourceIndex(read: ReadAt, size: number, { video, audio
     if (pictures === undefined) return "its pictures are not where they were";
     const sound = trackOf(movie, audio?.stream, "soun");
     const origin = Math.min(...[pictures, sound].filter((track) => track !== undefined).map((track) => startOf(track, movie)));
-    const cut = cutVideo(pictures, movie, origin, size);
+    const cut = cutVideo(pictures, { movie, origin, fileSize: size, segmentTimescale: model.editLists === true ? timescaleOf({}, model) : undefined });
     if (typeof cut === "string") return cut;
     const cutSound = sound !== undefined && audio?.passthrough === true ? cutSafely(sound, movie, origin, size) : undefined;
     return { video: cut, audio: cutSound, weight: weightOf(cut) + (cutSound === undefined ? 0 : weightOf(cutSound)) };

@@ -1,10 +1,10 @@
 import { type HlsRendition, type HlsSegment, type HlsVariant, writeMediaPlaylist, writeMultivariant } from "../../protocol/hls/index.ts";
-import { AUDIO_FRAME, AUDIO_RATE, audioFrames } from "../encode/audio-grid.ts";
 import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/codecs.ts";
 import { firstRung } from "../first-rung.ts";
 import { MAIN_AUDIO, type MediaModel, SOURCE_RENDITION } from "../model.ts";
 import { type SourceRenditions, SOURCE_AUDIO, type TextTrack } from "./port.ts";
-import { type AudioChoice, AUDIO_BANDWIDTH, nearest, type Playable, playedSeconds, rungBandwidth } from "./tracks.ts";
+import { segmentSeconds } from "./rates.ts";
+import { type AudioChoice, audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRates } from "./tracks.ts";
 
 /** GROUP-IDs. The source with its own audio has the same choices, but for that. */
 const AUDIO_GROUP = "audio";
@@ -25,14 +25,15 @@ export function hlsMultivariant(playable: Playable, { bandwidthHint = null }: { 
   });
 }
 
-function variantsOf({ model, audio, text, source, complete }: Playable): HlsVariant[] {
+function variantsOf(playable: Playable): HlsVariant[] {
+  const { model, audio, text, source, complete } = playable;
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
   const sound = audio.length === 0 ? {} : { audio: AUDIO_GROUP };
-  const heard = audio.length === 0 ? { peak: 0, average: 0 } : AUDIO_BANDWIDTH;
+  const heard = maxBitRates(audio.map((one) => audioRates(playable, one)));
   if (model.ladder.length === 0) return [{ uri: playlistOf(audio.find((one) => one.default)?.rendition ?? MAIN_AUDIO), bandwidth: heard.peak, averageBandwidth: heard.average, codecs: [AUDIO_CODECS], ...sound, ...subtitles }];
 
   const rungs = model.ladder.map((rung): HlsVariant => {
-    const { peak, average } = rungBandwidth(rung.bitrate);
+    const { peak, average } = videoRates(playable, rung);
     const rate = renditionRate(rung, model);
     return {
       uri: playlistOf(rung.name), bandwidth: peak + heard.peak, averageBandwidth: average + heard.average, codecs: [videoCodecs(rung, model), ...(audio.length === 0 ? [] : [AUDIO_CODECS])],
@@ -40,29 +41,34 @@ function variantsOf({ model, audio, text, source, complete }: Playable): HlsVari
     };
   });
   const first = rungs[model.ladder.indexOf(firstRung(model.ladder)!)]!;
-  const laddered = [first, ...rungs.filter((rung) => rung !== first)];
-  if (source === undefined) return laddered;
-  // What needs no encoding is there at once; later it is the largest of all, and nothing to begin with.
-  return complete ? [...laddered, sourceVariant(source, audio.length > 0, subtitles)] : [sourceVariant(source, audio.length > 0, subtitles), ...laddered];
+  const rest = rungs.filter((rung) => rung !== first);
+  if (source === undefined) return [first, ...rest];
+  const asItIs = sourceVariant(source, playable, subtitles);
+  // The source plays without encoding, so it is listed first until the ladder is complete; then it is sorted among the H.264 renditions.
+  if (!complete) return [asItIs, first, ...rest];
+  const place = rest.findLastIndex(({ codecs: [codec], bandwidth }) => codec!.startsWith("avc1.") && bandwidth <= asItIs.bandwidth) + 1;
+  return [first, ...rest.toSpliced(place, 0, asItIs)];
 }
 
-function sourceVariant({ video, audio }: SourceRenditions, heard: boolean, subtitles: Pick<HlsVariant, "subtitles">): HlsVariant {
-  const sound = !heard ? undefined : audio === undefined ? AUDIO_BANDWIDTH : { peak: audio.peakBandwidth, average: audio.averageBandwidth };
+function sourceVariant({ video, audio: original }: SourceRenditions, playable: Playable, subtitles: Pick<HlsVariant, "subtitles">): HlsVariant {
+  const isOriginal = ({ rendition }: AudioChoice) => original !== undefined && rendition === MAIN_AUDIO;
+  const heard = maxBitRates(playable.audio.map((one) => (isOriginal(one) ? { peak: original!.peakBandwidth, average: original!.averageBandwidth } : audioRates(playable, one))));
+  const codecs = playable.audio.map((one) => (isOriginal(one) ? original!.codecs : AUDIO_CODECS));
   return {
     uri: playlistOf(SOURCE_RENDITION),
-    bandwidth: video.peakBandwidth + (sound?.peak ?? 0),
-    averageBandwidth: video.averageBandwidth + (sound?.average ?? 0),
-    codecs: [video.codecs, ...(sound === undefined ? [] : [audio?.codecs ?? AUDIO_CODECS])],
+    bandwidth: video.peakBandwidth + heard.peak,
+    averageBandwidth: video.averageBandwidth + heard.average,
+    codecs: [...new Set([video.codecs, ...codecs])],
     resolution: { width: video.width, height: video.height },
     frameRate: video.fps,
-    ...(heard && { audio: audio === undefined ? AUDIO_GROUP : SOURCE_GROUP }),
+    ...(playable.audio.length > 0 && { audio: original === undefined ? AUDIO_GROUP : SOURCE_GROUP }),
     ...subtitles,
   };
 }
 
-function audioRendition({ rendition, name, language, default: isDefault }: AudioChoice, group: string, original?: SourceRenditions["audio"]): HlsRendition {
+function audioRendition({ rendition, name, language, default: isDefault, autoselect }: AudioChoice, group: string, original?: SourceRenditions["audio"]): HlsRendition {
   const asItIs = original !== undefined && rendition === MAIN_AUDIO;
-  return { type: "AUDIO", group, name, ...(language !== undefined && { language }), uri: playlistOf(asItIs ? SOURCE_AUDIO : rendition), default: isDefault, autoselect: isDefault, channels: asItIs ? original.channels : 2 };
+  return { type: "AUDIO", group, name, ...(language !== undefined && { language }), uri: playlistOf(asItIs ? SOURCE_AUDIO : rendition), default: isDefault, autoselect, channels: asItIs ? original.channels : 2 };
 }
 
 const textRendition = ({ language, label }: TextTrack): HlsRendition => ({ type: "SUBTITLES", group: TEXT_GROUP, name: label, language, uri: `text-${language}.m3u8`, default: false, autoselect: true });
@@ -78,12 +84,10 @@ export function hlsMedia({ model, audio, source }: Playable, rendition: string):
 }
 
 function durationsOf(model: MediaModel, rendition: string, audio: readonly AudioChoice[], source: SourceRenditions | undefined): number[] | undefined {
-  const { fps, framesPerSegment, frames, count } = model.segments;
   if (rendition === SOURCE_RENDITION) return source?.video.segments.map(({ duration }) => duration);
   if (rendition === SOURCE_AUDIO) return source?.audio?.segments.map(({ duration }) => duration);
-  if (audio.some((one) => one.rendition === rendition)) return Array.from({ length: count }, (_, n) => (audioFrames(model.segments, n).count * AUDIO_FRAME) / AUDIO_RATE);
-  if (!model.ladder.some(({ name }) => name === rendition)) return undefined;
-  return Array.from({ length: count }, (_, n) => (Math.min(framesPerSegment, frames - n * framesPerSegment) * fps.den) / fps.num);
+  if (!audio.some((one) => one.rendition === rendition) && !model.ladder.some(({ name }) => name === rendition)) return undefined;
+  return Array.from({ length: model.segments.count }, (_, n) => segmentSeconds(model, rendition, n));
 }
 
 /** `/{id}/manifest/text-<language>.m3u8`: the whole file as one segment. Its second zero is that of the video (RFC 8216 3.5: without X-TIMESTAMP-MAP it is). */

@@ -7,7 +7,7 @@ import { dashPresentation } from "./dash.ts";
 import { firstRung } from "../first-rung.ts";
 import { hlsMedia, hlsMultivariant } from "./hls.ts";
 import { ntscModel } from "./playback.testing.ts";
-import { nearest, type Playable, playedSeconds } from "./tracks.ts";
+import { nearest, type Playable, playableOf, playedSeconds } from "./tracks.ts";
 
 const RATES = [[24_000, 1001], [24, 1], [25, 1], [30_000, 1001], [30, 1], [50, 1], [60_000, 1001], [60, 1]] as const;
 
@@ -17,7 +17,7 @@ const models = fc.record({ rate: fc.constantFrom(...RATES), share: fc.double({ m
   const frames = 1 + Math.floor(share ** 4 * ((39_600 * num) / den));
   return ntscModel({ segments: { fps: { num, den }, framesPerSegment, frames, count: Math.ceil(frames / framesPerSegment) } });
 });
-const playable = (model: MediaModel): Playable => ({ model, audio: [{ rendition: "audio", name: "Original", default: true }], text: [], complete: true });
+const playable = (model: MediaModel): Playable => ({ model, audio: [{ rendition: "audio", name: "Original", default: true, autoselect: true }], text: [], complete: true });
 
 test("whatever its length and rate: HLS and DASH name the same segments, and they add up to the whole", () => {
   fc.assert(
@@ -79,4 +79,14 @@ test("the hint takes what is nearest, and never the last one away", () => {
     }),
   );
   assert.deepEqual(nearest([], "1", () => 1), []);
+});
+
+test("audio renditions have LANGUAGE, and the first of each language has AUTOSELECT=YES", async () => {
+  const model = ntscModel();
+  const track = (uid: string, language?: string) => ({ uid, label: `track ${uid}`, default: false, ...(language !== undefined && { language }) });
+  const video = { uid: "0".repeat(32), state: "ready" } as Parameters<typeof playableOf>[0];
+  const tracks = { audio: { of: async () => [track("1", "de"), track("2", "de"), track("3")] } };
+  const playlist = hlsMultivariant(await playableOf(video, model, tracks));
+  const audio = playlist.split("\n").filter((line) => line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO")).map((line) => [/NAME="([^"]+)"/.exec(line)![1], /LANGUAGE="([^"]+)"/.exec(line)?.[1], /AUTOSELECT=(\w+)/.exec(line)?.[1] ?? "NO"]);
+  assert.deepEqual(audio.filter(([name]) => name !== "Original"), [["track 1", "de", "YES"], ["track 2", "de", "NO"], ["track 3", undefined, "NO"]]);
 });

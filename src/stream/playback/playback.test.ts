@@ -56,7 +56,7 @@ test("captions, added audio and the source each have their place", async (t) => 
   assert.match(text, /TYPE=AUDIO,GROUP-ID="audio",NAME="Original",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio-b{32}.m3u8"/);
   assert.match(text, /TYPE=AUDIO,GROUP-ID="source",NAME="Original 2",.*CHANNELS="1",URI="source-audio.m3u8"/);
   assert.match(text, /TYPE=SUBTITLES,GROUP-ID="text",NAME="Deutsch",LANGUAGE="de",.*URI="text-de.m3u8"/);
-  assert.match(text, /BANDWIDTH=970000,AVERAGE-BANDWIDTH=764000,CODECS="avc1.64000c,mp4a.40.2",.*AUDIO="source",SUBTITLES="text"/);
+  assert.match(text, /BANDWIDTH=1040800,AVERAGE-BANDWIDTH=828000,CODECS="avc1.64000c,mp4a.40.2",.*AUDIO="source",SUBTITLES="text"/);
   assert.deepEqual(uris((await get("manifest/source.m3u8")).text), ["../segments/source/0.m4s", "../segments/source/1.m4s"]);
   assert.deepEqual(uris((await get("manifest/source-audio.m3u8")).text), ["../segments/source-audio/0.m4s"]);
   assert.deepEqual(uris((await get("manifest/text-de.m3u8")).text), ["../captions/de.vtt"]);
@@ -65,13 +65,30 @@ test("captions, added audio and the source each have their place", async (t) => 
   assert.equal(vtt.headers.get("content-type"), "text/vtt; charset=utf-8");
   const mpd = (await get("manifest/video.mpd")).text;
   assert.match(mpd, /contentType="audio"[^>]*>\s*<Label>Original<\/Label>\s*<Role [^>]*value="main"/);
-  assert.doesNotMatch(mpd, /source/, "the source has segments of its own");
+  // The last segment has 2.51 s. The AdaptationSet's template is that of the ladder, which has other boundaries.
+  assert.match(mpd, /contentType="video"[^>]*segmentAlignment="false"/);
+  assert.match(mpd, /<Representation id="source" codecs="avc1\.64000c" bandwidth="900000" width="320" height="180" sar="1:1">\s*<SegmentTemplate timescale="1000000" [^>]*startNumber="0">\s*<SegmentTimeline>\s*<S t="0" d="7500000"\/>\s*<S d="2510000"\/>/);
   for (const path of ["captions/fr.vtt", "manifest/text-fr.m3u8", "manifest/720p.m3u8", "segments/180p/9.m4s", "segments/720p/0.m4s", "segments/180p/00.m4s", "segments/180p/-1.m4s", "segments/..%2f..%2fx/0.m4s"]) assert.equal((await get(path)).status, 404, path);
 });
 
 test("what has to be encoded comes after what is there: the source is first while the ladder is filled", async (t) => {
   const get = await manifests(t, { tracks: { source }, video: { state: "inprogress" } });
   assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8", "180p.m3u8", "90p.m3u8"]);
+});
+
+test("lists the source among the H.264 renditions by bandwidth", async (t) => {
+  const ladder = ntscModel().ladder;
+  const av1 = { ...ladder[1]!, name: "180p-av1", codec: "av1" as const };
+  const rates = (measured: Record<string, number>) => ({ of: async () => new Map(Object.entries(measured).map(([rendition, peak]) => [rendition, { peak, average: peak - 1 }])) });
+  const order = async (measured: Record<string, number>) => {
+    const objects = await emptyObjects(t);
+    const video = anyVideo({ model: ntscModel({ ladder: [...ladder, { ...ladder[1]!, name: "480p", width: 854, height: 480 }, av1] }) });
+    const origin = await serveDelivery(t, { videos: [video], routes: createPlayback({ segments: storedSegments(objects), source, rates: rates(measured) }) });
+    return uris(await (await fetch(`${origin}/${UID}/manifest/video.m3u8`)).text());
+  };
+  // 900 kbit/s of video and 70 kbit/s of audio.
+  assert.deepEqual(await order({ "90p": 100_000, "180p": 300_000, "480p": 700_000, audio: 70_000 }), ["180p.m3u8", "90p.m3u8", "480p.m3u8", "source.m3u8", "180p-av1.m3u8"]);
+  assert.deepEqual(await order({ "90p": 100_000, "180p": 300_000, "480p": 950_000, audio: 70_000 }), ["180p.m3u8", "90p.m3u8", "source.m3u8", "480p.m3u8", "180p-av1.m3u8"]);
 });
 
 test("clientBandwidthHint leaves the nearest rung; one that says nothing leaves all", async (t) => {

@@ -9,10 +9,13 @@ import { dashPresentation } from "./dash.ts";
 import { createHotSegments } from "./hot-segments.ts";
 import { hlsMedia, hlsMultivariant, hlsText } from "./hls.ts";
 import { type PlaybackTracks, SOURCE_AUDIO } from "./port.ts";
+import type { RenditionRates } from "./rates.ts";
 import { type Playable, playableOf } from "./tracks.ts";
 
 export interface PlaybackOptions extends PlaybackTracks {
   segments: Pick<Segments, "get">;
+  /** Absent: manifests state estimated bitrates. */
+  rates?: RenditionRates;
   /** Octets of segments that are kept in memory; 0: none. Default 64 MiB. */
   hotBytes?: number;
 }

@@ -16,7 +16,7 @@ export interface TextTracks {
 }
 
 export interface TextTrack {
-  /** BCP 47. */
+  /** BCP 47 tag. */
   language: string;
   /** "English (auto-generated)". */
   label: string;
@@ -32,6 +32,8 @@ export interface AudioTracks {
 export interface ExtraAudio {
   uid: string;
   label: string;
+  /** BCP 47 tag. */
+  language?: string;
   /** Played unless the viewer chooses; without such a track the one inside the source is. */
   default: boolean;
 }

@@ -1,8 +1,9 @@
-import type { MediaModel } from "../model.ts";
-import { MAIN_AUDIO } from "../model.ts";
+import type { BitRates } from "../../protocol/hls/index.ts";
+import { MAIN_AUDIO, type MediaModel, type VideoRendition } from "../model.ts";
 import { audioRendition } from "../audio/port.ts";
 import { AUDIO_BITRATE } from "../encode/audio-grid.ts";
 import type { Video } from "../videos/video.ts";
+import type { RenditionRates } from "./rates.ts";
 import type { ExtraAudio, PlaybackTracks, SourceRenditions, TextTrack } from "./port.ts";
 
 /** Everything of a video that manifests are made from. */
@@ -11,6 +12,8 @@ export interface Playable {
   audio: AudioChoice[];
   text: TextTrack[];
   source?: SourceRenditions | undefined;
+  /** Measured bitrates by rendition; others are estimated. */
+  rates?: ReadonlyMap<string, BitRates>;
   /** Nothing has to be encoded any more. */
   complete: boolean;
 }
@@ -24,11 +27,15 @@ export interface AudioChoice {
   language?: string;
   /** True of exactly one. */
   default: boolean;
+  /** A player may select it by the user's language: the default track and the first one of each other language (RFC 8216 4.3.4.1.1). */
+  autoselect: boolean;
 }
 
-export async function playableOf(video: Video, model: MediaModel, { captions, audio, source }: PlaybackTracks): Promise<Playable> {
+export async function playableOf(video: Video, model: MediaModel, { captions, audio, source, rates }: PlaybackTracks & { rates?: RenditionRates | undefined }): Promise<Playable> {
   const [text, extra, rung] = await Promise.all([captions?.of(video.uid) ?? [], audio?.of(video.uid) ?? [], source?.of(video)]);
-  return { model, text, audio: choices(model, extra), source: rung, complete: video.state === "ready" };
+  const heard = choices(model, extra);
+  const measured = await rates?.of(video, [...model.ladder.map(({ name }) => name), ...heard.map(({ rendition }) => rendition)]);
+  return { model, text, audio: heard, source: rung, complete: video.state === "ready", ...(measured && { rates: measured }) };
 }
 
 function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): AudioChoice[] {
@@ -36,10 +43,16 @@ function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): Aud
   const names = new Set(extra.map(({ label }) => label));
   let name = "Original";
   for (let n = 2; names.has(name); n++) name = `Original ${n}`;
-  return [
+  const all: Omit<AudioChoice, "autoselect">[] = [
     ...(main === undefined ? [] : [{ rendition: MAIN_AUDIO, name, ...(main.language !== undefined && { language: main.language }), default: chosen === undefined }]),
-    ...extra.map((one) => ({ rendition: audioRendition(one.uid), name: one.label, default: one === chosen })),
+    ...extra.map((one) => ({ rendition: audioRendition(one.uid), name: one.label, ...(one.language !== undefined && { language: one.language }), default: one === chosen })),
   ];
+  const languages = new Set(all.flatMap((one) => (one.default ? one.language ?? [] : [])));
+  return all.map((one) => {
+    const isNew = one.language !== undefined && !languages.has(one.language);
+    if (isNew) languages.add(one.language!);
+    return { ...one, autoselect: one.default || isNew };
+  });
 }
 
 /** Seconds of the whole, as its segments have it. */
@@ -51,14 +64,15 @@ export const playedSeconds = ({ segments: { frames, fps } }: MediaModel): number
  */
 const PEAK = 1.5;
 
-export interface Bandwidth {
-  peak: number;
-  average: number;
-}
+/** Bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
+export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates => rates?.get(name) ?? { peak: bitrate * PEAK, average: bitrate };
 
-/** Of a rung alone, without the audio beside it. */
-export const rungBandwidth = (bitrate: number): Bandwidth => ({ peak: bitrate * PEAK, average: bitrate });
-export const AUDIO_BANDWIDTH: Bandwidth = { peak: AUDIO_BITRATE * 1.1, average: AUDIO_BITRATE };
+const AUDIO_ESTIMATE: BitRates = { peak: AUDIO_BITRATE * 1.1, average: AUDIO_BITRATE };
+
+export const audioRates = ({ rates }: Playable, { rendition }: AudioChoice): BitRates => rates?.get(rendition) ?? AUDIO_ESTIMATE;
+
+/** RFC 8216 4.3.4.2: BANDWIDTH is the largest sum of any playable combination of renditions. */
+export const maxBitRates = (all: readonly BitRates[]): BitRates => ({ peak: Math.max(0, ...all.map(({ peak }) => peak)), average: Math.max(0, ...all.map(({ average }) => average)) });
 
 /** `clientBandwidthHint`, in Mbit/s: what comes nearest. Undefined: everything, also where the hint says nothing. */
 export function nearest<One>(all: readonly One[], hint: string | null, bandwidth: (one: One) => number): readonly One[] {

@@ -26,7 +26,11 @@ export interface StreamDescription {
   isDefault: boolean;
   /** A cover, not a moving picture. */
   isPicture: boolean;
+  /** BCP 47 tag. */
   language: string | undefined;
+  title: string | undefined;
+  /** Forced subtitles: they translate foreign-language dialogue only. */
+  isForced: boolean;
   width: number;
   height: number;
   /** Width to height of a pixel. */
@@ -47,10 +51,12 @@ export interface StreamDescription {
 const ENTRIES = [
   "format=format_name,start_time,duration",
   "stream=index,id,codec_type,codec_name,profile,codec_tag_string,time_base,width,height,sample_aspect_ratio,pix_fmt,level,field_order,color_transfer,r_frame_rate,avg_frame_rate,nb_frames,channels,sample_rate",
-  "stream_disposition=default,attached_pic,timed_thumbnails,still_image",
-  "stream_tags=rotate,language",
+  "stream_disposition=default,forced,attached_pic,timed_thumbnails,still_image",
+  "stream_tags=rotate,language,title",
   "stream_side_data=rotation",
 ].join(":");
+
+const MAX_TITLE = 100;
 
 export type RunOptions = Pick<MediaRun, "signal" | "urgency">;
 
@@ -100,8 +106,8 @@ interface PrintedStream {
   nb_frames?: string;
   channels?: number;
   sample_rate?: string;
-  disposition?: { default?: number; attached_pic?: number; timed_thumbnails?: number; still_image?: number };
-  tags?: { rotate?: string; language?: string };
+  disposition?: { default?: number; forced?: number; attached_pic?: number; timed_thumbnails?: number; still_image?: number };
+  tags?: { rotate?: string; language?: string; title?: string };
   side_data_list?: { rotation?: number | string }[];
 }
 
@@ -117,7 +123,9 @@ function readStream(printed: PrintedStream): StreamDescription {
     tick: ratio(printed.time_base, "/") ?? 0,
     isDefault: disposition.default === 1,
     isPicture: disposition.attached_pic === 1 || disposition.timed_thumbnails === 1 || disposition.still_image === 1,
-    language: /^[a-z]{2,3}$/.test(tags.language ?? "") && tags.language !== "und" ? tags.language : undefined,
+    language: languageOf(tags.language),
+    title: tags.title?.trim().slice(0, MAX_TITLE) || undefined,
+    isForced: disposition.forced === 1,
     width: printed.width ?? 0,
     height: printed.height ?? 0,
     pixelAspect: readAspect(printed.sample_aspect_ratio),
@@ -131,6 +139,16 @@ function readStream(printed: PrintedStream): StreamDescription {
     channels: printed.channels ?? 0,
     sampleRate: number(printed.sample_rate) ?? 0,
   };
+}
+
+/** Containers use "ger" or "deu" (ISO 639-2), players "de" (BCP 47). */
+function languageOf(tag: string | undefined): string | undefined {
+  if (tag === undefined || !/^[a-z]{2,3}(?:-[A-Za-z0-9-]{1,30})?$/.test(tag) || tag === "und") return undefined;
+  try {
+    return Intl.getCanonicalLocales(tag)[0];
+  } catch {
+    return undefined;
+  }
 }
 
 /** ffmpeg's angle is counter-clockwise; the old tag `rotate` of QuickTime is clockwise. What is no right angle is shown as it is. */

@@ -10,25 +10,31 @@ const STANDARD: readonly Fraction[] = [
   { num: 24_000, den: 1001 }, { num: 24, den: 1 }, { num: 25, den: 1 }, { num: 30_000, den: 1001 },
   { num: 30, den: 1 }, { num: 50, den: 1 }, { num: 60_000, den: 1001 }, { num: 60, den: 1 },
 ];
+/** Low rates that renditions preserve: whole frames per second with their NTSC variants, halves and quarters. */
+const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).flatMap((rate) => [
+  { num: rate, den: 1 }, ...(rate > 1 ? [{ num: rate * 1000, den: 1001 }] : []),
+  ...(rate < 16 ? [{ num: 4 * rate + 1, den: 4 }, { num: 2 * rate + 1, den: 2 }, { num: 4 * rate + 3, den: 4 }] : []),
+]);
+const OWN = [...SLOW, ...STANDARD];
 /** 29.97 and 30 are 0.001 apart. */
 const ALIKE = 0.0004;
-/** Up to this, slow ones are multiplied rather than rounded: of 15 frames a second each is shown twice. */
+/** Up to this rate, a non-standard rate is multiplied, repeating each frame, rather than rounded. */
 const UNHURRIED = 30.01;
 /** Of fast ones, a part that is slower than this would lose what they are made for. */
 const SMOOTH = 49;
 const MOST_TIMES = 40;
 
 /**
- * Frames a second of what is made of a video: the source's own where it is a standard one, a multiple or a part of it where that is one, else the next
- * standard one up; never more than 60. `told`: what the headers claim, which is exact where it agrees with what was counted.
+ * Frame rate of a video's renditions: the source rate if it is a standard or low rate, else a multiple or fraction of it that is, else the
+ * next higher standard rate; at most 60. `told`: rates from the headers, which are more exact if they agree with the measured rate.
  */
 export function outputRate({ rate, average, brisk, uncertainty }: Cadence, told: readonly number[]): Fraction {
   if (rate === undefined) return nextUp(Math.max(average, Math.min(brisk, 30)));
-  const exact = told.find((claim) => alike(claim, rate, uncertainty) && standardNear(claim, 0) !== undefined) ?? rate;
-  const near = standardNear(exact, exact === rate ? uncertainty : 0);
-  if (near !== undefined) return near;
+  const exact = told.find((claim) => alike(claim, rate, uncertainty) && ownNear(claim, 0) !== undefined) ?? rate;
+  const own = ownNear(exact, exact === rate ? uncertainty : 0);
+  if (own !== undefined) return own;
   for (let times = 2; times <= MOST_TIMES; times++) {
-    const fit = rate < valueOf(STANDARD[0]!) ? standardNear(exact * times, uncertainty) : rate > valueOf(STANDARD.at(-1)!) ? standardNear(exact / times, uncertainty) : undefined;
+    const fit = rate < valueOf(STANDARD[0]!) ? ownNear(exact * times, uncertainty) : rate > valueOf(STANDARD.at(-1)!) ? standardNear(exact / times, uncertainty) : undefined;
     if (fit !== undefined && (rate > UNHURRIED ? valueOf(fit) >= SMOOTH : valueOf(fit) <= UNHURRIED)) return fit;
   }
   return nextUp(rate);
@@ -37,9 +43,12 @@ export function outputRate({ rate, average, brisk, uncertainty }: Cadence, told:
 const valueOf = ({ num, den }: Fraction) => num / den;
 const alike = (a: number, b: number, uncertainty: number) => Math.abs(a / b - 1) <= ALIKE + uncertainty;
 
-function standardNear(rate: number, uncertainty: number): Fraction | undefined {
-  const distance = (standard: Fraction) => Math.abs(valueOf(standard) / rate - 1);
-  const nearest = STANDARD.reduce((best, standard) => (distance(standard) < distance(best) ? standard : best));
+const standardNear = (rate: number, uncertainty: number) => near(STANDARD, rate, uncertainty);
+const ownNear = (rate: number, uncertainty: number) => near(OWN, rate, uncertainty);
+
+function near(rates: readonly Fraction[], rate: number, uncertainty: number): Fraction | undefined {
+  const distance = (one: Fraction) => Math.abs(valueOf(one) / rate - 1);
+  const nearest = rates.reduce((best, one) => (distance(one) < distance(best) ? one : best));
   return alike(valueOf(nearest), rate, Math.min(uncertainty, 0.01)) ? nearest : undefined;
 }
 

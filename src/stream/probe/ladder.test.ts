@@ -33,6 +33,16 @@ test("every codec that is asked for, each under a name of its own", () => {
   assert.deepEqual(names(3840, 2160, all).slice(-3), ["2160p 3840x2160", "2160p-hevc 3840x2160", "2160p-av1 3840x2160"]);
 });
 
+test("every rung declares the lowest codec level for its resolution, frame rate and bitrate", () => {
+  const levels = (width: number, height: number, fps: number, settings = usual) => createLadder({ width, height, fps }, settings).map(({ level }) => level);
+  assert.deepEqual(levels(1920, 1080, 30), [21, 30, 31, 31, 40]);
+  assert.deepEqual(levels(1920, 1080, 10), [21, 22, 22, 31, 40], "fewer frames need less");
+  assert.deepEqual(levels(1920, 1080, 60), [21, 30, 31, 32, 42]);
+  assert.deepEqual(levels(176, 144, 15), [11]);
+  // 240p in H.264, HEVC and AV1, then 360p.
+  assert.deepEqual(levels(640, 360, 30, all), [21, 60, 0, 30, 63, 1]);
+});
+
 test("of any source: even sides, never larger than it, its shape, names that differ, the lowest first", () => {
   fc.assert(fc.property(fc.integer({ min: 2, max: 8192 }), fc.integer({ min: 2, max: 4320 }), fc.constantFrom(24, 30, 60), fc.constantFrom(usual, all), (width, height, fps, settings) => {
     const ladder = createLadder({ width, height, fps }, settings);

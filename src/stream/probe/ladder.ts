@@ -1,4 +1,5 @@
 import type { Settings } from "../../kernel/settings.ts";
+import { lowestLevel } from "../encode/codecs.ts";
 import type { VideoRendition } from "../model.ts";
 
 /** Caps of H.264 at up to 30 frames a second, by the short side: [pixels, bits per second]. */
@@ -49,9 +50,10 @@ function rendition({ width, height, fps }: LadderSource, short: number, codec: V
   const portrait = width < height;
   const halved = fps > UNHALVED && short < 720;
   const bitrate = Math.round((capOf(short) * SAVING[codec] * (fps > UNHALVED && !halved ? FAST_SURCHARGE : 1)) / 1000) * 1000;
+  const size = { width: side(width, portrait), height: side(height, !portrait) };
   return {
-    name: codec === "h264" ? `${short}p` : `${short}p-${codec}`, codec,
-    width: side(width, portrait), height: side(height, !portrait), bitrate,
+    name: codec === "h264" ? `${short}p` : `${short}p-${codec}`, codec, ...size, bitrate,
+    level: lowestLevel({ codec, ...size, bitrate, rate: halved ? fps / 2 : fps }),
     ...(halved && { halved }),
   };
 }

@@ -1,5 +1,5 @@
 import type { Settings } from "../../kernel/settings.ts";
-import type { AudioTrack, BurnedWatermark, Fraction, MediaModel, VideoTrack } from "../model.ts";
+import type { AudioTrack, BurnedWatermark, EmbeddedAudio, EmbeddedText, Fraction, MediaModel, VideoTrack } from "../model.ts";
 import type { FileDescription } from "./describe.ts";
 import { geometryOf } from "./geometry.ts";
 import { audioGrid, outputRate, videoGrid } from "./grid.ts";
@@ -52,10 +52,11 @@ export function modelOf({ key, originalKey, size, description, tracks, scan, cli
   return {
     version: 1, duration,
     source: { key, ...(originalKey !== key && { originalKey }), format: description.format, start, size },
-    ...(video && { video }), ...(audio && { audio }),
+    ...(video && { video }), ...(audio && { audio }), ...embeddedIn(tracks),
     segments,
     ladder: video === undefined ? [] : createLadder({ width: video.width, height: video.height, fps: question.fps }, settings),
     ...(watermark !== undefined && video !== undefined && { watermark }),
+    editLists: true,
   };
 }
 
@@ -94,6 +95,15 @@ function videoTrack({ tracks: { video }, bitrate, geometry }: PassthroughQuestio
 
 function audioTrack({ index: stream, codec, channels, sampleRate, language }: NonNullable<ChosenTracks["audio"]>, passthrough: boolean): AudioTrack {
   return { stream, codec: codec!, channels, sampleRate, passthrough, ...(language !== undefined && { language }) };
+}
+
+/** Embedded tracks that are added to the video as audio tracks and captions. */
+function embeddedIn({ moreAudio = [], subtitles = [] }: ChosenTracks): Pick<MediaModel, "moreAudio" | "subtitles"> {
+  const more = moreAudio.map(({ index: stream, codec, channels, sampleRate, language, title }): EmbeddedAudio => ({ stream, codec: codec!, channels, sampleRate, ...(language !== undefined && { language }), ...(title !== undefined && { title }) }));
+  // A video has one captions file per language.
+  const texts = new Map<string, EmbeddedText>();
+  for (const { index: stream, language = "und", title } of subtitles) if (!texts.has(language)) texts.set(language, { stream, language, ...(title !== undefined && { title }) });
+  return { ...(more.length > 0 && { moreAudio: more }), ...(texts.size > 0 && { subtitles: [...texts.values()] }) };
 }
 
 /** To microseconds: what timestamps are good for. */

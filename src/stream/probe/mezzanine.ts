@@ -74,15 +74,15 @@ interface Plan {
   last: boolean;
 }
 
-function plansFor({ video, audio }: ChosenTracks, mode: MezzanineMode): Plan[] {
-  const maps = [video, audio].filter((stream) => stream !== undefined).flatMap(({ index }) => ["-map", `0:${index}`]);
+function plansFor({ video, audio, moreAudio = [] }: ChosenTracks, mode: MezzanineMode): Plan[] {
+  const maps = [video, audio, ...moreAudio].filter((stream) => stream !== undefined).flatMap(({ index }) => ["-map", `0:${index}`]);
   const encoded: Plan = { extension: "mp4", output: [...maps, ...encodeVideo(video), ...(audio ? ["-c:a", "aac", "-b:a", "256k"] : [])], encodes: true, last: true };
   if (mode === "encode") return [encoded];
   const fits = (stream: StreamDescription | undefined, ...containers: ReadonlySet<string>[]) => stream === undefined || containers.some((codecs) => codecs.has(stream.codec!));
-  const inMp4 = fits(video, MP4_VIDEO) && fits(audio, MP4_AUDIO);
+  const inMp4 = fits(video, MP4_VIDEO) && [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO));
   const inMatroska = fits(video, MP4_VIDEO, MATROSKA_VIDEO);
   if (!inMp4 && !inMatroska) return [encoded];
-  const sound = inMp4 || fits(audio, MP4_AUDIO, MATROSKA_AUDIO) ? ["-c:a", "copy"] : ["-c:a", "aac", "-b:a", "256k"];
+  const sound = inMp4 || [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO, MATROSKA_AUDIO)) ? ["-c:a", "copy"] : ["-c:a", "aac", "-b:a", "256k"];
   // Xvid in AVI packs two frames into one packet and leaves the next one empty.
   const unpacked = video?.codec === "mpeg4" ? ["-bsf:v", "mpeg4_unpack_bframes"] : [];
   const copied: Plan = { extension: inMp4 ? "mp4" : "mkv", output: [...maps, "-c:v", "copy", ...unpacked, ...sound, "-avoid_negative_ts", "make_zero"], encodes: false, last: false };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -39,6 +39,8 @@ const rate = ({ segments: { fps } }: MediaModel) => (fps.den === 1 ? String(fps.
 async function fakeProgram(t: TestContext, script: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-program-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
+  // Programs run as another user where the tests run as root.
+  await chmod(folder, 0o755);
   const path = join(folder, "program");
   await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return path;
@@ -180,8 +182,8 @@ describe("its frames are those that ffmpeg counts", needsFfmpeg, () => {
     });
   }
 
-  test("slow ones are shown several times, fast ones in part", async (t) => {
-    for (const [fps, expected] of [["15", "30"], ["12", "24"], ["12.5", "25"], ["10", "30"], ["15000/1001", "30000/1001"], ["27", "30000/1001"], ["40", "50"], ["120", "60"], ["100", "50"], ["1000", "50"]] as const) {
+  test("preserves low frame rates and reduces high ones", async (t) => {
+    for (const [fps, expected] of [["15", "15"], ["12", "12"], ["12.5", "25/2"], ["10", "10"], ["15000/1001", "15000/1001"], ["27", "30000/1001"], ["40", "50"], ["120", "60"], ["100", "50"], ["1000", "50"]] as const) {
       const { model, path } = await probed(t, { fps, seconds: 2, size: "64x64", audio: false });
       assert.deepEqual([fps, rate(model)], [fps, expected]);
       assert.equal(model.segments.frames, await framesOnGrid(path, model), fps);
@@ -219,7 +221,7 @@ describe("what gets a copy with an index first", needsFfmpeg, () => {
     "an old Flash video": { recipe: { extension: "flv", video: ["-c:v", "flv", "-b:v", "500k"], audio: ["-c:a", "libmp3lame", "-ar", "44100"] }, format: "matroska" },
     "Theora": { recipe: { extension: "ogv", video: ["-c:v", "libtheora", "-b:v", "500k"], audio: ["-c:a", "libvorbis"] }, format: "matroska" },
     "Windows Media": { recipe: { extension: "wmv", video: ["-c:v", "wmv2", "-b:v", "500k"], audio: ["-c:a", "wmav2", "-b:a", "96k"] }, format: "matroska" },
-    "an animation": { recipe: { seconds: 2, fps: "10", extension: "gif", video: ["-c:v", "gif"], audio: false }, format: "mov", frames: 60 },
+    "an animation": { recipe: { seconds: 2, fps: "10", extension: "gif", video: ["-c:v", "gif"], audio: false }, format: "mov", frames: 20 },
     "a recording of a browser": { recipe: { ...mediaClips.webm, output: ["-live", "1"] }, format: "matroska" },
     "a recording of a browser, H.264": { recipe: { extension: "mkv", output: ["-live", "1"], audio: ["-c:a", "libopus"] }, format: "mov" },
   };
@@ -304,9 +306,33 @@ describe("its tracks", needsFfmpeg, () => {
   test("what the file prefers goes before what is larger; of sounds the first", async (t) => {
     const inputs = ["-f", "lavfi", "-i", "testsrc2=size=640x360:duration=1", "-f", "lavfi", "-i", "testsrc2=size=320x180:duration=1", "-f", "lavfi", "-i", "sine=duration=1", "-f", "lavfi", "-i", "sine=duration=1", "-map", "0", "-map", "1", "-map", "2", "-map", "3"];
     const preferred = await probed(t, { inputs, extension: "mkv", audio: [...AAC, "-metadata:s:a:0", "language=deu", "-disposition:v:0", "0", "-disposition:v:1", "default"] });
-    assert.deepEqual([preferred.model.video?.stream, preferred.model.audio?.stream, preferred.model.audio?.language], [1, 2, "deu"]);
+    assert.deepEqual([preferred.model.video?.stream, preferred.model.audio?.stream, preferred.model.audio?.language], [1, 2, "de"]);
     const largest = await probed(t, { inputs, extension: "mkv", audio: [...AAC, "-disposition:v:0", "0", "-disposition:v:1", "0"] });
     assert.equal(largest.model.video?.stream, 0);
+  });
+});
+
+describe("other tracks of the file", needsFfmpeg, () => {
+  const inputs = ["-f", "lavfi", "-i", "testsrc2=size=320x180:duration=2", "-f", "lavfi", "-i", "sine=duration=2", "-f", "lavfi", "-i", "sine=frequency=880:duration=2", "-map", "0", "-map", "1", "-map", "2"];
+  const tags = ["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"];
+
+  test("finds audio in several languages, even in a file that is indexed first", async (t) => {
+    for (const extension of ["mp4", "mkv", "ts"]) {
+      const { model } = await probed(t, { inputs, extension, audio: [...AAC, ...tags] });
+      const { stream, codec, language } = model.moreAudio![0]!;
+      assert.deepEqual([model.audio?.language, model.moreAudio!.length, stream, codec, language], ["en", 1, 2, "aac", "de"], extension);
+    }
+    assert.equal((await probed(t, {})).model.moreAudio, undefined);
+  });
+
+  test("finds one text subtitle track per language, and no forced ones", async (t) => {
+    const srt = `data:text/plain;base64,${Buffer.from("1\n00:00:00,500 --> 00:00:01,000\nhello\n").toString("base64")}`;
+    const texts = [...inputs.slice(0, -6), "-f", "srt", "-i", srt, "-map", "0", "-map", "1", "-map", "2", "-map", "3", "-map", "3", "-map", "3", "-map", "3"];
+    const about = ["-metadata:s:s:0", "language=eng", "-metadata:s:s:0", "title=Full", "-metadata:s:s:1", "language=eng", "-metadata:s:s:2", "language=fre", "-metadata:s:s:3", "language=ger", "-disposition:s:3", "forced"];
+    for (const [extension, codec] of [["mp4", "mov_text"], ["mkv", "srt"]] as const) {
+      const { model } = await probed(t, { inputs: texts, extension, audio: [...AAC, ...tags, "-c:s", codec, ...about] });
+      assert.deepEqual(model.subtitles?.map(({ stream, language }) => [stream, language]), [[3, "en"], [5, "fr"]], extension);
+    }
   });
 });
 
@@ -353,7 +379,8 @@ test("what is not the file's fault is not said to be", needsFfmpeg, async (t) =>
   const path = await clip();
   const { probeFile } = await openProbe(t, { ffprobe: "/nowhere/ffprobe" });
   await assert.rejects(probeFile(path), (err) => err instanceof UserError && err.kind === "mediaToolsMissing");
-  const killed = await fakeProgram(t, "case \"$*\" in *-version*) exec ffprobe -version;; *) kill -9 $$;; esac");
+  // A confined program may send no signals, so the kernel ends this one.
+  const killed = await fakeProgram(t, "case \"$*\" in *-version*) exec ffprobe -version;; *) ulimit -t 1; while :; do :; done;; esac");
   await assert.rejects((await openProbe(t, { ffprobe: killed, sandbox: "prlimit" })).probeFile(path), (err) => err instanceof MediaRunError && err.reason === "killed");
   const closed = await openProbe(t);
   await closed.tools.ready();

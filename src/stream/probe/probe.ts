@@ -62,8 +62,9 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     if (path === undefined) throw new Fault(`the object ${looked.key} has gone while it was probed`);
     const key = await makeMezzanine({ tools, objects, folder }, video.uid, path, looked.size, looked.tracks, options, mode);
     const again = await look(key, options);
-    const language = looked.tracks.audio?.language;
-    if (again.tracks.audio !== undefined && language !== undefined) again.tracks.audio.language = language;
+    // The copy has the same audio tracks in the same order, but without tags.
+    const tagged = [looked.tracks.audio, ...(looked.tracks.moreAudio ?? [])];
+    for (const [n, track] of [again.tracks.audio, ...(again.tracks.moreAudio ?? [])].entries()) if (track !== undefined) Object.assign(track, { language: tagged[n]?.language, title: tagged[n]?.title });
     return again;
   }
 

@@ -18,7 +18,7 @@ export const malformed = (detail?: string, options?: ErrorOptions) => new ProbeR
 const withDetail = (text: string, detail: string | undefined) => (detail === undefined ? text : `${text} ${detail}`);
 
 /** A full disk, a source that has gone, a sandbox that does not stand: the system's words, or bubblewrap's. */
-const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many open files|^bwrap: /m;
+const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many open files|^(bwrap|confine): /m;
 
 /**
  * Whether a run ended by what is in the file: it said that it cannot read it, or wanted too much. One that was killed or took long may have been

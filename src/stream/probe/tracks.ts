@@ -5,7 +5,17 @@ import { malformed, nonVideo } from "./refused.ts";
 export interface ChosenTracks {
   video?: StreamDescription;
   audio?: StreamDescription;
+  /** Audio streams other than `audio`, in file order. */
+  moreAudio?: StreamDescription[];
+  /** Text subtitles. */
+  subtitles?: StreamDescription[];
 }
+
+/** Each one adds a playlist to every manifest. */
+const MAX_MORE_AUDIO = 31;
+const MAX_SUBTITLES = 50;
+/** Text codecs. Subtitles of DVDs, Blu-rays and broadcasts are images. */
+const TEXT = new Set(["subrip", "srt", "mov_text", "webvtt", "ass", "ssa", "text"]);
 
 /** MAX_PIXELS, for people. ffprobe tells nothing of pictures that are larger, as it must not decode them. */
 const MOST = "8192x4320";
@@ -19,9 +29,12 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const video = prefer(moving, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
   if (video === undefined && audio === undefined) throw nonVideo("It has neither pictures nor sound.");
   if (video !== undefined) checkVideo(video);
-  const heard = audio?.codec !== undefined && audio.channels > 0 && audio.sampleRate > 0 ? audio : undefined;
+  const isHeard = ({ codec, channels, sampleRate }: StreamDescription) => codec !== undefined && channels > 0 && sampleRate > 0;
+  const heard = audio !== undefined && isHeard(audio) ? audio : undefined;
+  const moreAudio = heard === undefined ? [] : streams.filter((stream) => stream.kind === "audio" && stream !== heard && isHeard(stream)).slice(0, MAX_MORE_AUDIO);
+  const subtitles = streams.filter((stream) => stream.kind === "other" && TEXT.has(stream.codec ?? "") && !stream.isForced).slice(0, MAX_SUBTITLES);
   if (video === undefined && heard === undefined) throw malformed("Its sound is in a form that is not known here.");
-  return { ...(video && { video }), ...(heard && { audio: heard }) };
+  return { ...(video && { video }), ...(heard && { audio: heard }), ...(moreAudio.length > 0 && { moreAudio }), ...(subtitles.length > 0 && { subtitles }) };
 }
 
 const prefer = (streams: StreamDescription[], order: (a: StreamDescription, b: StreamDescription) => number) => streams.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault) || order(a, b))[0];

@@ -23,6 +23,15 @@ export interface LiveFragment {
   duration: number;
   /** Begins with a key frame. Every key frame of video begins a fragment; true of audio always. */
   key: boolean;
+  /** Video: seconds from decoding to presentation of the first frame. Absent: 0. */
+  offset?: number;
+  /** Video: number of frames. */
+  frames?: number;
+  /**
+   * Presentation time of the key frame of the leading rendition that follows this fragment, in seconds on the run timeline: a segment can end here.
+   * Set for every fragment that ends there, including audio. Absent: the GOP continues.
+   */
+  nextKey?: number;
   /** One moof and its mdat. */
   bytes: Buffer;
 }

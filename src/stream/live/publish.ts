@@ -1,4 +1,5 @@
 import type { UserError } from "../../kernel/index.ts";
+import type { LiveInput } from "./inputs/port.ts";
 import type { LiveTracks, MediaPacket } from "./packets.ts";
 
 export type LiveProtocol = "rtmp" | "rtmps" | "srt" | "webrtc";
@@ -10,6 +11,12 @@ export interface Publishing {
    * been silent for longer is replaced), liveTooMany.
    */
   publish(claim: PublishClaim): Promise<Publication>;
+}
+
+/** For protocols that refuse publishers before calling `publish`. Implemented by `hub/`. */
+export interface RefusedPublishers {
+  /** Records in the history of an input that the protocol refused a publisher. Rate-limited; never during a broadcast. */
+  refused(input: LiveInput, protocol: LiveProtocol, reason: UserError): void;
 }
 
 export interface PublishClaim {

@@ -29,6 +29,8 @@ export interface LiveSegment {
   start: number;
   /** Seconds, by rendition: its segments differ by a frame. A rendition that is not named has nothing there. */
   durations: Record<string, number>;
+  /** Presentation time of the first sample by rendition, in seconds on the run timeline. Absent in older recordings: equals `start`. */
+  starts?: Record<string, number>;
 }
 
 /** Where things lie: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything below `stream/<video>/`. */

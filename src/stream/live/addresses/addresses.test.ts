@@ -76,10 +76,44 @@ test("what has not begun is guarded as its recordings will be, and an input that
   assert.match(await refusal(access.check(INPUT, "play", { ip: "" })), /^signedUrlNeeded/);
   add(FIRST, "ready");
   clock.advance(1000);
-  assert.equal((await access.check(INPUT, "play", { ip: "" })).uid, FIRST);
+  assert.match(await refusal(access.check(INPUT, "play", { ip: "" })), /^signedUrlNeeded/);
+  assert.equal((await access.check(FIRST, "play", { ip: "" })).uid, FIRST);
   inputs.clear();
   assert.equal(await addresses.videoOf(INPUT), undefined);
   assert.match(await refusal(access.check(INPUT, "play", { ip: "" })), /^videoNotFound/);
+});
+
+test("access rules of an input apply to its live video under every uid and never relax those of a recording", async () => {
+  const { addresses, inputs, rows, add, set, videos, clock } = setUp();
+  const common = { keys: { find: async () => undefined }, countryOf: () => undefined, clock };
+  const access = createAccess({ videos, live: addresses, ...common });
+  const onAir = createOnAirAccess({ access: createAccess({ videos: { find: addresses.onAir }, ...common }) });
+  const rules = (recording: Partial<LiveInput["recording"]>) => {
+    const input = inputs.get(INPUT)!;
+    inputs.set(INPUT, { ...input, recording: { ...input.recording, ...recording } });
+  };
+  const here = { ip: "198.51.100.7", origin: "https://example.com" };
+  const kind = (work: Promise<unknown>) => work.then(() => undefined, (err: { kind: string }) => err.kind);
+  const ask = (id: string) => Promise.all([kind(access.check(id, "play", here)), kind(onAir(id, here))]);
+  add(FIRST, "live-inprogress");
+  for (const id of [INPUT, FIRST]) assert.deepEqual(await ask(id), [undefined, undefined]);
+  rules({ requireSignedURLs: true });
+  for (const id of [INPUT, FIRST]) assert.deepEqual(await ask(id), ["signedUrlNeeded", "signedUrlNeeded"]);
+  rules({ requireSignedURLs: false, allowedOrigins: ["other.example"] });
+  for (const id of [INPUT, FIRST]) assert.deepEqual(await ask(id), ["originNotAllowed", "originNotAllowed"]);
+  assert.deepEqual((await access.check(INPUT, "play", { ip: "" })).allowedOrigins, ["other.example"], "pages send the rules of the input");
+  // Under its own uid, a recording has only its own rules; under the input uid, both apply.
+  set(FIRST, "ready");
+  assert.deepEqual([(await ask(INPUT))[0], (await ask(FIRST))[0]], ["originNotAllowed", undefined]);
+  rules({ allowedOrigins: [] });
+  rows[0]!.requireSignedURLs = true;
+  assert.deepEqual([(await ask(INPUT))[0], (await ask(FIRST))[0]], ["signedUrlNeeded", "signedUrlNeeded"]);
+  rows[0]!.requireSignedURLs = false;
+  rows[0]!.allowedOrigins = ["private.example"];
+  for (const allowedOrigins of [[], ["example.com"], ["example.com", "private.example"]]) {
+    rules({ allowedOrigins });
+    assert.deepEqual([(await ask(INPUT))[0], (await ask(FIRST))[0]], ["originNotAllowed", "originNotAllowed"], JSON.stringify(allowedOrigins));
+  }
 });
 
 test("tokens are signed for inputs and videos of the account, and for nobody else's", async () => {

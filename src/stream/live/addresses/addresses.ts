@@ -59,16 +59,28 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
     return video;
   }
 
+  async function guarded(video: Video): Promise<Video> {
+    if (video.liveInput === undefined || video.state !== "live-inprogress") return video;
+    const input = await inputs.find(video.liveInput);
+    return input === undefined ? video : withRulesOf(input, video);
+  }
+
   return {
+    guarded,
     async videoOf(uid) {
       const input = await inputs.find(uid);
-      return input && ((await lastOrRunning(uid)) ?? notBegun(input));
+      if (input === undefined) return undefined;
+      const video = await lastOrRunning(uid);
+      return video === undefined ? notBegun(input) : withRulesOf(input, video);
     },
     async onAir(uid) {
       const input = await inputs.find(uid);
-      if (input === undefined) return videos.find(uid);
+      if (input === undefined) {
+        const video = await videos.find(uid);
+        return video && guarded(video);
+      }
       const video = await lastOrRunning(uid);
-      return video?.state === "live-inprogress" ? video : notBegun(input);
+      return video?.state === "live-inprogress" ? withRulesOf(input, video) : notBegun(input);
     },
     async get(account, uid) {
       const input = await inputs.find(uid);
@@ -77,7 +89,22 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
   };
 }
 
-/** Nothing has been broadcast yet. It is guarded as the recordings will be, so that a page which waits is shown to nobody else. */
+/**
+ * The access rules of an input apply to everything played under its uid, and to its live video under every uid. The stricter rule wins: an
+ * open input does not open a recording that its owner has protected.
+ */
+function withRulesOf({ recording: { requireSignedURLs, allowedOrigins } }: LiveInput, video: Video): Video {
+  return { ...video, requireSignedURLs: requireSignedURLs || video.requireSignedURLs, allowedOrigins: originsOf(video, allowedOrigins) };
+}
+
+/** An empty list allows every origin, so a list of what both allow must not become empty: the recording's own is kept then. */
+function originsOf({ state, allowedOrigins: own }: Video, ofInput: string[]): string[] {
+  if (own.length === 0 || state === "live-inprogress") return ofInput.length > 0 ? ofInput : own;
+  const both = own.filter((origin) => ofInput.includes(origin));
+  return both.length > 0 ? both : own;
+}
+
+/** Placeholder before the first broadcast. It has the access rules of the recordings, so a waiting page is protected too. */
 function notBegun({ uid, account, created, recording: { requireSignedURLs, allowedOrigins } }: LiveInput): Video {
   return { ...newVideo({ uid, account, now: created, state: "pendingupload" }, { requireSignedURLs, allowedOrigins }), liveInput: uid };
 }

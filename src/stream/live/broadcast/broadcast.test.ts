@@ -37,6 +37,24 @@ test("a broadcast becomes a video, waits for its publisher, and is ready as soon
   await process.broadcasts.close();
 });
 
+test("applies access rules changed during video creation, and does not reapply unchanged ones", async () => {
+  const world = createWorld();
+  const process = world.start();
+  const open = { ...testInput().recording, requireSignedURLs: false, allowedOrigins: [] };
+  world.change(testInput({ recording: open }));
+  process.come();
+  while (world.videos.size === 0) await Promise.resolve();
+  world.change(testInput({ recording: { ...open, requireSignedURLs: true, allowedOrigins: ["example.org"] } }));
+  await world.settle();
+  const [video] = [...world.videos.values()];
+  assert.deepEqual([video!.requireSignedURLs, video!.allowedOrigins], [true, ["example.org"]]);
+  video!.allowedOrigins = ["by.owner.example"];
+  world.change({ ...world.input!, preferLowLatency: true });
+  await world.settle();
+  assert.deepEqual(video!.allowedOrigins, ["by.owner.example"]);
+  await process.broadcasts.close();
+});
+
 test("what is not to be recorded leaves nothing, and says that it is on", async () => {
   const world = createWorld();
   const process = world.start();

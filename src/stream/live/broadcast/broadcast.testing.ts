@@ -178,6 +178,9 @@ export function createWorld() {
           return video;
         },
         playable: async () => {},
+        async guard(_account: string, liveInput: string, rules: object) {
+          for (const video of videos.values()) if (video.liveInput === liveInput && video.state === "live-inprogress") Object.assign(video, rules);
+        },
         fits: async (_account: string, seconds: number) => seconds <= world.room,
         async recorded(uid: string, recording: object) {
           const video = videos.get(uid);

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import { isStoreError } from "../../../store/index.ts";
 import { messageOf, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { RunMaking } from "../fragments.ts";
-import type { LiveInput, LiveState } from "../inputs/port.ts";
+import type { LiveInput, LiveRecording, LiveState } from "../inputs/port.ts";
 import type { LiveSession } from "../session.ts";
 import type { Conductor } from "./conductor-port.ts";
 import type { BroadcastRow } from "./leases.ts";
@@ -17,14 +18,19 @@ interface Open {
   opened?: OpenVideo | undefined;
   timeoutMs: number;
   deleteAfterDays: number | null;
+  /** Access rules last applied from the input to the video. */
+  rules: Pick<LiveRecording, "requireSignedURLs" | "allowedOrigins">;
   session?: LiveSession | undefined;
   making?: RunMaking | undefined;
 }
 
 export const LEASE_MS = 10_000;
 const BUSY_MS = 500;
+const NOT_BACK = "The publisher did not reconnect in time";
 const AGAIN_MS = 1000;
 const DAY = 86_400_000;
+
+const rulesOf = ({ requireSignedURLs, allowedOrigins }: LiveRecording) => ({ requireSignedURLs, allowedOrigins });
 
 export function createConductor(uid: string, owner: string, parts: BroadcastParts, onIdle: () => void): Conductor {
   const { leases, inputs, status, videos, recordings, runs, clock, ids, log } = parts;
@@ -75,7 +81,7 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     if (open?.video !== video) await letGo(false);
     timer.abort();
     const opened = video === "" ? undefined : (open?.opened ?? (await openVideo(uid, video, () => current?.id, parts)));
-    const mineNow: Open = { video, opened, session, timeoutMs: timeoutOf(input), deleteAfterDays: input.deleteRecordingAfterDays };
+    const mineNow: Open = { video, opened, session, timeoutMs: timeoutOf(input), deleteAfterDays: input.deleteRecordingAfterDays, rules: rulesOf(input.recording) };
     open = mineNow;
     log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "a broadcast is on");
     await note(taken.kind === "continued" ? "reconnected" : "connected", session);
@@ -134,6 +140,14 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
 
+  /** Applies a change of the input made while its video was being created. */
+  async function followRules(was: Open, { account, recording }: LiveInput) {
+    const rules = rulesOf(recording);
+    if (was.video === "" || isDeepStrictEqual(was.rules, rules)) return;
+    await videos.guard(account, uid, rules);
+    was.rules = rules;
+  }
+
   function finishIn(ms: number, was: Open, state?: LiveState) {
     timer = new AbortController();
     clock.sleep(ms, timer.signal).then(() => enqueue(() => finishOpen(was, state)), () => {});
@@ -143,7 +157,7 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     if (open !== was || was.session !== undefined || closing.signal.aborted) return;
     try {
       await finish(was);
-      if (state !== undefined) await note(state);
+      if (state !== undefined) await note(state, undefined, NOT_BACK);
     } catch (err) {
       log.error({ err, input: uid, video: was.video }, "a broadcast could not be finished; it is tried again");
       // What is not open here any more is found by its row.
@@ -196,7 +210,7 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     if (row.overAt === null) await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that had taken it is gone");
     if (!waits) {
       await finish(row);
-      return row.overAt === null ? undefined : note("failed_to_reconnect");
+      return row.overAt === null ? undefined : note("failed_to_reconnect", undefined, NOT_BACK);
     }
     await recordings.recover(row.video);
     await leases.wait(mine, overAt);
@@ -212,8 +226,10 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     },
     changed: () => enqueue(async () => {
       const was = open;
-      if (was === undefined || was.session !== undefined) return;
+      if (was === undefined) return;
       const input = await inputs.find(uid);
+      if (input !== undefined) await followRules(was, input);
+      if (was.session !== undefined) return;
       if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(was);
     }),
     recover: (row) => enqueue(() => recover(row)),

@@ -35,7 +35,7 @@ export async function openVideo(input: string, video: string, session: () => str
   /** What is on goes on: viewers who are there have what comes from memory. */
   async function unrecorded(err: unknown) {
     const id = session();
-    const about = { message: `The broadcast is not recorded any further: ${messageOf(err)}`, ...(id !== undefined && { session: id }) };
+    const about = { message: `Recording is interrupted: ${messageOf(err)}`, ...(id !== undefined && { session: id }) };
     // The disk that is full may be that of the database, too: it is told when there is room again.
     for (let tries = 1; ; tries++) {
       try {

@@ -30,6 +30,8 @@ export async function packetsOf(path: string, { round = 1 } = {}): Promise<{ tra
   return {
     tracks: {
       ...(avc && { video: { codec: "h264" as const, config: configOf(avc.entry), width: avc.width, height: avc.height } }),
+      ...(typeOf(video) === "hvc1" && { video: { codec: "hevc" as const, ...sizeIn(video!, "hvcC") } }),
+      ...(typeOf(video) === "av01" && { video: { codec: "av1" as const, ...sizeIn(video!, "av1C") } }),
       ...(typeOf(video) === "vp09" && { video: { codec: "vp9" as const, config: Buffer.alloc(0), width: 320, height: 180 } }),
       ...(typeOf(audio) === "Opus" && { audio: { codec: "opus" as const, config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }),
       ...(aac && { audio: { codec: "aac" as const, config: AAC_48_STEREO, sampleRate: aacEntry(AAC_48_STEREO).sampleRate, channels: aac.channels } }),
@@ -38,8 +40,13 @@ export async function packetsOf(path: string, { round = 1 } = {}): Promise<{ tra
   };
 }
 
-function configOf(entry: Buffer): Buffer {
-  const at = entry.indexOf("avcC", 0, "latin1");
+/** Configuration record and size in pixels, from the sample entry (ISO 14496-12, 12.1.3). */
+function sizeIn({ descriptions: [entry] }: Track, box: string) {
+  return { config: configOf(entry!, box), width: entry!.readUInt16BE(32), height: entry!.readUInt16BE(34) };
+}
+
+function configOf(entry: Buffer, box = "avcC"): Buffer {
+  const at = entry.indexOf(box, 0, "latin1");
   return entry.subarray(at + 4, at - 4 + entry.readUInt32BE(at - 4));
 }
 

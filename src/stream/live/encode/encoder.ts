@@ -18,10 +18,12 @@ export interface EncoderParts {
   plan: Plan;
   tracks: LiveTracks;
   partMs: number;
-  /** Microseconds that the first picture is shown later than decoded, as its key frames are: so those of all renditions have the same times. */
+  /** Microseconds from decoding to presentation of the first frame and of key frames, so that these have the same times in all renditions. */
   delay: number;
   onInit(rendition: string, bytes: Buffer): void;
   onFragment(fragment: LiveFragment): void;
+  /** Called for each output frame of the first rendition, with its presentation and decode time in microseconds. */
+  onVideo?(shown: number, decoded: number, key: boolean): void;
   /** It has ended before it was asked to: nothing more comes. "slow": it did not keep up. */
   onLost(why: "slow" | "failed", message: string): void;
   /** Milliseconds. */
@@ -31,6 +33,9 @@ export interface EncoderParts {
 /** One child that makes what is not offered as it comes. Never waits, never throws. */
 export interface Encoder {
   packet(packet: MediaPacket): void;
+  /** As in SoundFragments, for the encoded audio. */
+  cutAt(time: number): void;
+  videoAt(time: number): void;
   /** Hands over what is left; at the latest after `END_MS` it is killed. Undefined: it has ended already. */
   end(): Promise<void> | undefined;
 }
@@ -47,7 +52,7 @@ const AAC_FRAME = 1024;
 /** AAC-LC, 48 kHz, stereo: what every frame's ADTS header would say. */
 const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
 
-export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFragment, onLost, now }: EncoderParts): Encoder {
+export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFragment, onVideo, onLost, now }: EncoderParts): Encoder {
   const { rungs, audio } = plan.encode;
   const input = createEncoderInput({ ...(rungs.length > 0 && tracks.video && { video: tracks.video }), ...(audio && tracks.audio && { audio: tracks.audio }) }, delay);
   const keys = createKeyTimes();
@@ -71,8 +76,10 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
               let at = fragment.dataStart;
               let { time } = fragment;
               for (const [n, size] of fragment.sizes.entries()) {
-                fragments.add({ time, shift: ticksOf(delay), key: isKey(time, fragment.syncs[n] === 1), data: bytes.subarray(at, at + size) });
+                const key = isKey(time, fragment.syncs[n] === 1);
+                fragments.add({ time, shift: ticksOf(delay), key, data: bytes.subarray(at, at + size) });
                 progress[i] = (time * 1_000_000) / PICTURE_TICKS;
+                if (i === 0) onVideo?.(progress[i]! + delay, progress[i]!, key);
                 at += size;
                 time += fragment.durations[n]!;
               }
@@ -87,7 +94,7 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
   function soundOutput() {
     onInit(AUDIO, writeInit({ id: TRACK, handler: "soun", timescale: AUDIO_RATE, width: 0, height: 0, description: aacEntry(AUDIO_CONFIG).entry }));
     const adts = createAdtsReader();
-    const fragments = createSoundFragments({ rendition: AUDIO, partMs, sampleRate: AUDIO_RATE, frame: AAC_FRAME, onFragment });
+    const fragments = createSoundFragments({ rendition: AUDIO, partMs, sampleRate: AUDIO_RATE, frame: AAC_FRAME, followsVideo: tracks.video !== undefined, onFragment });
     // The first frame primes decoders and is heard before zero.
     let count = -1;
     return {
@@ -99,10 +106,11 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
           progress[rungs.length] = time;
         }
       },
-      end: fragments.end,
+      ...fragments,
     };
   }
-  const all = [...outputs, ...(audio ? [soundOutput()] : [])];
+  const audioOutput = audio ? soundOutput() : undefined;
+  const all = [...outputs, ...(audioOutput ? [audioOutput] : [])];
 
   const child = tools.live({
     args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
@@ -145,6 +153,8 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
       given[packet.kind] = packet.dts;
       watchPace();
     },
+    cutAt: (time) => audioOutput?.cutAt(time),
+    videoAt: (time) => audioOutput?.videoAt(time),
     end: () => (over ? undefined : finish()),
   };
 }

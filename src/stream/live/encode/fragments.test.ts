@@ -154,3 +154,42 @@ test("sound is cut where the picture is, whichever is first", () => {
   made.end();
   assert.deepEqual(spans(fragments), [[0, 8 * 1024], [8 * 1024, 20 * 1024], [20 * 1024, 21 * 1024]]);
 });
+
+/** 30 fps video with a key frame every two seconds, presented 67 ms after decoding; audio packets arrive up to 300 ms earlier. */
+test("delays early audio until the video arrives, and ends a fragment with nextKey at every key frame", () => {
+  const fragments: LiveFragment[] = [];
+  const made = createSoundFragments({ rendition: "audio", partMs: 200, sampleRate: 48_000, frame: 1024, followsVideo: true, onFragment: (fragment) => fragments.push(fragment) });
+  let sent = 0;
+  for (let picture = 0; picture < 200; picture++) {
+    const decoded = (picture * 1_000_000) / 30;
+    while ((sent * 1024) / 48_000 < decoded / 1_000_000 + 0.3) made.add((sent++ * 1024 * 1_000_000) / 48_000, Buffer.alloc(1));
+    if (picture % 60 === 0) made.cutAt(decoded + 67_000);
+    made.videoAt(decoded);
+    const end = fragments.length === 0 ? 0 : fragments.at(-1)!.time + fragments.at(-1)!.duration;
+    assert.ok(decoded / 1_000_000 - end < 0.26, `the last fragment ends at ${end} s, decoded up to ${decoded} µs`);
+  }
+  assert.deepEqual(spans(fragments).map(([from]) => from).slice(1), spans(fragments).map(([, to]) => to).slice(0, -1));
+  const ends = fragments.filter(({ nextKey }) => nextKey !== undefined);
+  assert.deepEqual(ends.map(({ nextKey }) => nextKey!.toFixed(3)), ["2.067", "4.067", "6.067"]);
+  for (const { time, duration, nextKey } of ends) assert.ok(Math.abs(time + duration - nextKey!) <= 512 / 48_000 + 1e-9);
+  // Nine frames are 192 ms.
+  assert.ok(fragments.every(({ duration, nextKey }) => nextKey !== undefined || Math.abs(duration - 0.192) < 1e-9));
+});
+
+test("delays audio for at most two seconds if the video stalls", () => {
+  const fragments: LiveFragment[] = [];
+  const made = createSoundFragments({ rendition: "audio", partMs: 200, sampleRate: 48_000, frame: 1024, followsVideo: true, onFragment: (fragment) => fragments.push(fragment) });
+  for (let i = 0; i < 470; i++) made.add((i * 1024 * 1_000_000) / 48_000, Buffer.alloc(1));
+  const { time, duration } = fragments.at(-1)!;
+  assert.ok(time + duration > 7.6, `${time + duration} of 10 s`);
+  assert.ok(fragments.every((one) => one.duration <= 0.2));
+  made.end();
+  assert.equal(spans(fragments).at(-1)![1], 470 * 1024);
+});
+
+test("parts have equal frame counts despite timestamps rounded to milliseconds", () => {
+  const { fragments, made } = pictures(200);
+  for (let i = 0; i < 61; i++) made.add({ time: ticksOf(Math.round((i * 1000) / 30) * 1000), shift: 0, key: i % 60 === 0, data: Buffer.from([1]) });
+  assert.deepEqual(fragments.map(({ frames }) => frames), Array.from({ length: 10 }, () => 6));
+  assert.deepEqual(fragments.map(({ nextKey }) => nextKey), [...Array.from({ length: 9 }, () => undefined), 2]);
+});

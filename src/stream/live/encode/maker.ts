@@ -118,10 +118,10 @@ function makeRuns({ tools, settings, admission, clock, log: serverLog, note }: R
     now = { run: made, zero };
   }
 
-  function lost(why: "slow" | "failed", message: string, { keyFrames, encode: { rungs } }: Plan) {
+  function lost(why: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
     if (why === "failed") lostAt = [...lostAt.slice(-MOST_LOST), clock.now()];
     // Slower than the pictures come: with one rendition less it may do, or with smaller pictures where there is one only.
-    else if (rungs.length === 1 && keyFrames === "encoder" && !small) small = true;
+    else if (rungs.length === 1 && needsEncoder && !small) small = true;
     else mostRungs = Math.max(0, rungs.length - 1);
     renew = true;
     session.wantKeyFrame();

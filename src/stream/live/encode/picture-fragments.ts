@@ -26,15 +26,17 @@ const SOME_DURATION = PICTURE_TICKS / 25;
 /** More than a fragment ever holds at the most frames a second: streams whose clock stands still are cut too. */
 const MOST_PICTURES = 240;
 export const TRACK = 1;
+/** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */
+const ROUNDING = (2 * PICTURE_TICKS) / 1000;
 
 /** A picture lasts until the next one, so its duration is exact, and a fragment leaves one picture later than its last came. */
 export function createPictureFragments({ rendition, partMs, onFragment }: { rendition: string; partMs: number; onFragment(fragment: LiveFragment): void }): PictureFragments {
-  const part = (partMs * PICTURE_TICKS) / 1000;
+  const part = (partMs * PICTURE_TICKS) / 1000 + ROUNDING;
   let pictures: (Picture & { duration: number })[] = [];
   let sequence = 0;
   let duration = SOME_DURATION;
 
-  function cut() {
+  function cut(next?: Picture) {
     const [first] = pictures;
     if (first === undefined) return;
     const samples = pictures.map(({ duration: lasts, data, shift, key }) => ({ duration: lasts, size: data.length, shift, sync: key }));
@@ -42,7 +44,10 @@ export function createPictureFragments({ rendition, partMs, onFragment }: { rend
     const bytes = Buffer.concat([head, ...pictures.map(({ data }) => data)]);
     const lasts = samples.reduce((sum, sample) => sum + sample.duration, 0);
     pictures = [];
-    onFragment({ rendition, time: first.time / PICTURE_TICKS, duration: lasts / PICTURE_TICKS, key: first.key, bytes });
+    onFragment({
+      rendition, time: first.time / PICTURE_TICKS, duration: lasts / PICTURE_TICKS, key: first.key, offset: first.shift / PICTURE_TICKS, frames: samples.length, bytes,
+      ...(next?.key === true && { nextKey: (next.time + next.shift) / PICTURE_TICKS }),
+    });
   }
 
   return {
@@ -52,10 +57,10 @@ export function createPictureFragments({ rendition, partMs, onFragment }: { rend
       const time = last === undefined ? picture.time : Math.max(picture.time, last.time + 1);
       if (last !== undefined) {
         last.duration = duration = time - last.time;
-        if (picture.key || time - pictures[0]!.time + duration > part || pictures.length >= MOST_PICTURES) cut();
+        if (picture.key || time - pictures[0]!.time + duration > part || pictures.length >= MOST_PICTURES) cut(picture);
       }
       pictures.push({ ...picture, time, shift: picture.shift - (time - picture.time), duration });
     },
-    end: cut,
+    end: () => cut(),
   };
 }

@@ -44,6 +44,26 @@ test("what players cannot do with is encoded: VP8, H.264 of ten bits, Opus; with
   for (const config of ["11b0", "1194"]) assert.equal(planned({ audio: { ...aac, config: Buffer.from(config, "hex") } })!.sound, true);
 });
 
+test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
+  const hevc = (width: number, height: number) => ({ video: video(width, height, { codec: "hevc", config: Buffer.concat([Buffer.from([1, 1, 0x60, 0, 0, 0, 0x90, 0, 0, 0, 0, 0, 93]), Buffer.alloc(10)]) }), audio: aac });
+  const h264 = (tracks: LiveTracks, more?: { places?: number; small?: boolean }) => planned(tracks, more)!.names.filter((name) => name.includes("avc1"));
+  assert.match(planned(hevc(640, 360))!.names[0]!, /^source 640x360 hvc1/);
+  assert.deepEqual(h264(hevc(640, 360)), ["360p 640x360 avc1.64001f"]);
+  assert.deepEqual(h264(hevc(319, 181)), ["182p 320x182 avc1.64001f"]);
+  assert.deepEqual(h264(hevc(1920, 1080)), ["720p 1280x720 avc1.640020", "360p 640x360 avc1.64001f"]);
+  assert.deepEqual(h264(hevc(1920, 1080), { places: 1 }), ["360p 640x360 avc1.64001f"]);
+  // Unknown size: the encoder keeps the source resolution.
+  assert.deepEqual(h264(hevc(0, 0)), ["h264 avc1.640033"]);
+  assert.equal(planned(hevc(640, 360))!.keyFrames, "source");
+  assert.deepEqual(wishesOf(hevc(640, 360), LADDER), { wanted: 1, needed: 1 });
+  assert.deepEqual(wishesOf(hevc(1920, 1080), LADDER), { wanted: 2, needed: 1 });
+  assert.deepEqual(wishesOf({ video: video(640, 360) }, LADDER), { wanted: 0, needed: 0 });
+  assert.deepEqual(planned(hevc(640, 360), { places: 0 }), {
+    names: [planned(hevc(640, 360))!.names[0]!, "audio mp4a.40.2"], rungs: 0, sound: false, keyFrames: "source",
+    notes: ["No H.264 rendition is encoded: so it is. Players that do not support HEVC cannot play the broadcast."],
+  });
+});
+
 test("places are given as long as there are some, those that are needed beyond them too, up to twice as many; and come back", () => {
   const admission = createAdmission({ encoders: 2 });
   const first = admission.admit(1);

@@ -19,6 +19,8 @@ export interface Rung {
 /** What is made of a run. */
 export interface Plan {
   renditions: LiveRendition[];
+  /** True if some players cannot play the broadcast without an encoded rendition. */
+  needsEncoder: boolean;
   keyFrames: "source" | "encoder";
   /** As they come. */
   video?: VideoOffer;
@@ -45,8 +47,9 @@ const LEVELS = [[31, 3600, 108_000], [32, 5120, 216_000], [42, 8704, 522_240], [
 /** How many rungs there could be, and how many there have to be for it to be seen at all. */
 export function wishesOf(tracks: LiveTracks, ladder: Settings["live"]["ladder"]): { wanted: number; needed: number } {
   if (tracks.video === undefined) return { wanted: 0, needed: 0 };
-  const needed = videoOffer(tracks.video) === undefined ? 1 : 0;
-  return { wanted: needed + below(tracks.video, ladder).length, needed };
+  const smaller = below(tracks.video, ladder).length;
+  if (videoOffer(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };
+  return isPlayedEverywhere(tracks.video) ? { wanted: smaller, needed: 0 } : { wanted: Math.max(1, smaller), needed: 1 };
 }
 
 export interface Allowed {
@@ -72,13 +75,16 @@ export function planRun(tracks: LiveTracks, ladder: Settings["live"]["ladder"], 
   const smaller = tracks.video === undefined ? [] : below(tracks.video, ladder);
   const made = smaller.slice(0, Math.max(0, places - full.length));
   const left = smaller.slice(made.length);
-  const rungs = [...full, ...made.map((short) => rung(`${short}p`, tracks.video!, short)).toReversed()];
+  const needsH264 = tracks.video !== undefined && video !== undefined && !isPlayedEverywhere(tracks.video);
+  const same = needsH264 && smaller.length === 0 && places > 0 ? [inH264(tracks.video!, small ? SMALL : LARGEST)] : [];
+  const rungs = [...full, ...same, ...made.map((short) => rung(`${short}p`, tracks.video!, short)).toReversed()];
   const heard = audio ? [sound(audio.codecs, audio.channels)] : soundAnew && !mute ? [sound("mp4a.40.2", 2)] : [];
   const renditions = [...(video ? [offered(video)] : []), ...rungs.map(encoded), ...heard];
   return {
-    renditions, keyFrames: anew ? "encoder" : "source", encode: { rungs, audio: soundAnew && !mute },
+    renditions, needsEncoder: anew || needsH264, keyFrames: anew ? "encoder" : "source", encode: { rungs, audio: soundAnew && !mute },
     notes: [
       ...(left.length === 0 ? [] : [`${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not made: ${why}.`]),
+      ...(needsH264 && rungs.length === 0 ? [`No H.264 rendition is encoded: ${why}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`] : []),
       ...(mute ? [`There is no sound: ${why}.`] : []),
     ],
     ...(video && { video }), ...(audio && { audio }),
@@ -89,6 +95,15 @@ export function planRun(tracks: LiveTracks, ladder: Settings["live"]["ladder"], 
 function below({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
   const own = Math.min(width, height);
   return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))].filter((short) => short < own).toSorted((a, b) => a - b);
+}
+
+/** HEVC and AV1 are passed through, but not every browser can play them. */
+const isPlayedEverywhere = ({ codec }: LiveVideoTrack) => codec === "h264";
+
+/** H.264 rendition at the source resolution, for a ladder without a smaller rung. */
+function inH264(track: LiveVideoTrack, most: number): Rung {
+  const made = rung("h264", track, most);
+  return made.width === undefined || made.height === undefined ? made : { ...made, name: `${Math.min(made.width, made.height)}p` };
 }
 
 const even = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));

@@ -41,12 +41,18 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
   };
   const { video, audio, encode } = plan;
   const pictures = video && createPictureFragments({ rendition: SOURCE, partMs, onFragment });
-  const sounds = audio && createSoundFragments({ rendition: AUDIO, partMs, sampleRate: audio.sampleRate, frame: audio.frame, onFragment });
+  const sounds = audio && createSoundFragments({ rendition: AUDIO, partMs, sampleRate: audio.sampleRate, frame: audio.frame, followsVideo: video !== undefined || encode.rungs.length > 0, onFragment });
   if (video) sink.init(SOURCE, writeInit({ id: TRACK, handler: "vide", timescale: PICTURE_TICKS, width: video.width, height: video.height, description: video.entry }));
   if (audio) sink.init(AUDIO, writeInit({ id: TRACK, handler: "soun", timescale: audio.sampleRate, width: 0, height: 0, description: audio.entry }));
   const encoder: Encoder | undefined = encode.rungs.length > 0 || encode.audio
-    ? createEncoder({ tools, plan, tracks, partMs, delay, onInit: sink.init, onFragment, onLost, now })
+    ? createEncoder({ tools, plan, tracks, partMs, delay, onInit: sink.init, onFragment, onLost, now, ...(video === undefined && { onVideo: followedBy }) })
     : undefined;
+
+  /** Ends audio fragments at the key frames of the leading video rendition. Times in microseconds. */
+  function followedBy(shown: number, decoded: number, key: boolean): void {
+    if (key) for (const audioFragments of [sounds, encoder]) audioFragments?.cutAt(shown);
+    for (const audioFragments of [sounds, encoder]) audioFragments?.videoAt(decoded);
+  }
 
   return {
     packet(packet) {
@@ -54,8 +60,8 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
       if (kind === "audio") sounds?.add(dts, data);
       else {
         const time = ticksOf(dts);
-        if (key) sounds?.cutAt(dts);
         pictures?.add({ time, shift: ticksOf(pts) - time, key, data });
+        if (pictures) followedBy(pts, dts, key);
       }
       encoder?.packet(packet);
     },

@@ -2,12 +2,14 @@ import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 import { TRACK } from "./picture-fragments.ts";
 
-/** Cuts frames of sound into fragments: their times are counted in samples, and held to what the packets say. */
+/** Groups audio frames into fragments. Times are counted in samples and follow the packet times on average. */
 export interface SoundFragments {
   /** `time`: microseconds, jittering as the packets' times do. */
   add(time: number, data: Buffer): void;
-  /** A fragment is to end where a picture begins a segment. Microseconds. */
+  /** Reports a video key frame presented at `time` (microseconds). A fragment ends there, because a segment may. */
   cutAt(time: number): void;
+  /** All key frames presented before `time` (microseconds) have been reported. With `followsVideo`, frames wait for this. */
+  videoAt(time: number): void;
   /** Hands over what is left. */
   end(): void;
 }
@@ -19,6 +21,8 @@ export interface SoundFragmentsOptions {
   sampleRate: number;
   /** Samples of one frame. */
   frame: number;
+  /** The run has video, and fragments end at its key frames. */
+  followsVideo?: boolean;
   onFragment(fragment: LiveFragment): void;
 }
 
@@ -30,8 +34,11 @@ const NEAR_ENOUGH_SECONDS = 0.002;
 /** Samples by which one frame is said to be longer or shorter, until the average is near enough: nothing that can be heard, and many times what a clock drifts. */
 const NUDGE = 8;
 const LONGEST_WAIT_FOR_CUT_SECONDS = 2;
+/** Maximum audio queued while frames wait for the video, in seconds and, for clocks that stand still, in frames. */
+const MAX_WAIT_SECONDS = 2;
+const MAX_WAITING = 500;
 
-export function createSoundFragments({ rendition, partMs, sampleRate, frame, onFragment }: SoundFragmentsOptions): SoundFragments {
+export function createSoundFragments({ rendition, partMs, sampleRate, frame, followsVideo = false, onFragment }: SoundFragmentsOptions): SoundFragments {
   const part = (partMs * sampleRate) / 1000;
   const gap = GAP_SECONDS * sampleRate;
   let samples: { duration: number; size: number; shift: number; sync: boolean }[] = [];
@@ -40,14 +47,17 @@ export function createSoundFragments({ rendition, partMs, sampleRate, frame, onF
   /** Where the next frame begins; undefined before the first. */
   let at: number | undefined;
   let off = 0;
+  /** Presentation times of video key frames, in samples; `reached` is the earliest possible time of the next one. */
   let cuts: number[] = [];
+  let reached = followsVideo ? -Infinity : Infinity;
+  let waiting: { target: number; bytes: Buffer }[] = [];
   let sequence = 0;
 
-  function cut() {
+  function cut(nextKey?: number) {
     if (samples.length === 0) return;
     const head = writeFragment({ track: TRACK, sequence: ++sequence, time: start, samples });
     const bytes = Buffer.concat([head, ...data]);
-    const fragment: LiveFragment = { rendition, time: start / sampleRate, duration: (at! - start) / sampleRate, key: true, bytes };
+    const fragment: LiveFragment = { rendition, time: start / sampleRate, duration: (at! - start) / sampleRate, key: true, bytes, ...(nextKey !== undefined && { nextKey: nextKey / sampleRate }) };
     samples = [];
     data = [];
     onFragment(fragment);
@@ -62,33 +72,74 @@ export function createSoundFragments({ rendition, partMs, sampleRate, frame, onF
     return frame + nudge;
   }
 
+  function place({ target, bytes }: (typeof waiting)[number]) {
+    at ??= Math.round(target);
+    // This time already has audio. Frames are accepted again when the packet clock has caught up.
+    if (target < at - gap) return;
+    if (isFull()) cut();
+    if (target > at + gap) {
+      cut();
+      at = Math.round(target);
+      off = 0;
+      endAtKey();
+    }
+    if (samples.length === 0) start = at;
+    const duration = durationOf(target);
+    samples.push({ duration, size: bytes.length, shift: 0, sync: true });
+    data.push(bytes);
+    at += duration;
+    settle();
+  }
+
+  /** A frame that spans a key frame belongs to the side with most of its samples. */
+  function endAtKey() {
+    const next = at! + frame / 2;
+    if (cuts.length === 0 || next < cuts[0]!) return;
+    cut(cuts.findLast((one) => one <= next));
+    cuts = cuts.filter((one) => one > next);
+  }
+
+  /** Emits a fragment that ends at a key frame, or a full one once no key frame can precede the next frame. */
+  function settle() {
+    if (samples.length === 0) return;
+    endAtKey();
+    if (reached > at! + frame / 2 && isFull()) cut();
+  }
+
+  const isFull = () => samples.length > 0 && at! - start + frame > part;
+
+  function release() {
+    const newest = waiting.at(-1)?.target ?? 0;
+    let count = 0;
+    for (const { target } of waiting) {
+      const tooLong = newest - target > MAX_WAIT_SECONDS * sampleRate || waiting.length - count > MAX_WAITING;
+      if (!tooLong && reached <= target + frame / 2) break;
+      place(waiting[count++]!);
+    }
+    if (count > 0) waiting = waiting.slice(count);
+  }
+
   return {
     add(time, bytes) {
-      const target = (time * sampleRate) / 1_000_000;
-      at ??= Math.round(target);
-      // There is sound for this moment already; what comes fits again when the packets' clock has caught up.
-      if (target < at - gap) return;
-      if (target > at + gap) {
-        cut();
-        at = Math.round(target);
-        off = 0;
-      }
-      if (cuts.length > 0 && at + frame / 2 >= cuts[0]!) {
-        cut();
-        cuts = cuts.filter((place) => place > at! + frame / 2);
-      }
-      if (samples.length === 0) start = at;
-      const duration = durationOf(target);
-      samples.push({ duration, size: bytes.length, shift: 0, sync: true });
-      data.push(bytes);
-      at += duration;
-      if (at - start + frame > part) cut();
+      waiting.push({ target: (time * sampleRate) / 1_000_000, bytes });
+      release();
     },
     cutAt(time) {
-      const place = (time * sampleRate) / 1_000_000;
-      // The sound is ahead of the picture: it cannot be cut any more where it has left.
-      if (at !== undefined && place > at - frame / 2 && place < at + LONGEST_WAIT_FOR_CUT_SECONDS * sampleRate) cuts.push(place);
+      const key = (time * sampleRate) / 1_000_000;
+      // An emitted fragment cannot be cut.
+      if (at !== undefined && key > at - frame / 2 && key < at + LONGEST_WAIT_FOR_CUT_SECONDS * sampleRate) cuts.push(key);
+      settle();
     },
-    end: cut,
+    videoAt(time) {
+      reached = Math.max(reached, (time * sampleRate) / 1_000_000);
+      settle();
+      release();
+    },
+    end() {
+      reached = Infinity;
+      for (const one of waiting) place(one);
+      waiting = [];
+      cut();
+    },
   };
 }

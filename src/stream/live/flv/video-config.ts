@@ -1,5 +1,6 @@
+import { readAv1Size } from "../../../protocol/av1/index.ts";
 import { H264Error, readAvcConfig, readSps } from "../../../protocol/h264/index.ts";
-import { readHevcConfig } from "../../../protocol/hevc/index.ts";
+import { HEVC_NAL, hevcNalType, readHevcConfig, readHevcSps } from "../../../protocol/hevc/index.ts";
 import type { LiveVideoTrack } from "../packets.ts";
 
 export interface VideoConfig {
@@ -20,7 +21,7 @@ const SHORTEST = { h264: 7, hevc: 23, av1: 4 } as const;
 export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): VideoConfig | undefined {
   if (codec === "vp8" || codec === "vp9") return { config: given, lengthSize: undefined, width: 0, height: 0 };
   if (given.length < SHORTEST[codec]) return undefined;
-  if (codec === "av1") return { config: given, lengthSize: undefined, width: 0, height: 0 };
+  if (codec === "av1") return { config: given, lengthSize: undefined, ...sizeOr0(() => readAv1Size(given)) };
   const at = LENGTH_SIZE_AT[codec];
   const lengthSize = (given[at]! & 3) + 1;
   const config = Buffer.from(given);
@@ -28,13 +29,24 @@ export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): 
   try {
     if (codec === "hevc") {
       // Players take its parameter sets out of it: one that is cut off would fail them one by one.
-      readHevcConfig(given);
-      return { config, lengthSize, width: 0, height: 0 };
+      const sps = readHevcConfig(given).find((nal) => nal.length > 0 && hevcNalType(nal) === HEVC_NAL.sps);
+      return { config, lengthSize, ...sizeOr0(() => sps && readHevcSps(sps)) };
     }
     const [sps] = readAvcConfig(given).sps;
     return sps === undefined ? undefined : { config, lengthSize, ...sizeOf(sps) };
   } catch (err) {
     if (err instanceof H264Error) return undefined;
+    throw err;
+  }
+}
+
+/** 0x0 if unreadable: a decoder may support what this parser does not. */
+function sizeOr0(read: () => { width: number; height: number } | undefined): { width: number; height: number } {
+  try {
+    const { width = 0, height = 0 } = read() ?? {};
+    return { width, height };
+  } catch (err) {
+    if (err instanceof H264Error) return { width: 0, height: 0 };
     throw err;
   }
 }

@@ -1,11 +1,34 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UserError } from "../../../kernel/index.ts";
-import { LAG_LIMIT, type LiveSession } from "../session.ts";
+import { streamErrors } from "../../errors.ts";
+import type { LiveSession } from "../session.ts";
 import { AAC, createNotes, H264, openHub, picture, sound } from "./hub.testing.ts";
 
 const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
 const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
+
+test("records a wrong SRT passphrase once per hour and again after a broadcast, but never during one", async () => {
+  const { hub, inputs, publish, states, clock, sessions } = openHub();
+  const input = inputs.add("secret");
+  const wrong = () => hub.refused(input, "srt", streamErrors.livePassphraseWrong());
+  for (let n = 0; n < 4; n++) {
+    wrong();
+    clock.advance(15 * 60_000 + 1);
+  }
+  assert.equal(states.length, 1);
+  wrong();
+  assert.deepEqual(states, [[input.uid, "failed_to_connect"], [input.uid, "failed_to_connect"]]);
+  const publication = await publish("secret");
+  publication.configure({ video: H264! });
+  publication.write(picture(0, { key: true }));
+  assert.equal(sessions.length, 1);
+  wrong();
+  assert.equal(states.length, 2);
+  publication.end(true);
+  wrong();
+  assert.equal(states.length, 3);
+});
 
 test("who has the key is let in; who has another one, or that of a disabled input, is not", async () => {
   const { inputs, publish, states, clock } = openHub();
@@ -95,12 +118,15 @@ test("who lags behind is left out up to a key frame, who throws for good, and ne
   } });
   sessions[0]!.subscribe(quick.subscriber);
   publication.write(picture(40));
-  waiting = LAG_LIMIT + 1;
+  // The limit is 8 MiB: exactly that much is still accepted.
+  waiting = 8_388_608;
+  publication.write(picture(60));
+  waiting = 8_388_609;
   publication.write(picture(80));
   waiting = 0;
   for (const packet of [sound(81), picture(120), picture(160, { key: true }), sound(161)]) publication.write(packet);
-  assert.deepEqual(slow.notes, ["run va", "V0", "v40", "V160", "a161"]);
-  assert.deepEqual(quick.notes, ["run va", "V0", "v40", "v80", "a81", "v120", "V160", "a161"]);
+  assert.deepEqual(slow.notes, ["run va", "V0", "v40", "v60", "V160", "a161"]);
+  assert.deepEqual(quick.notes, ["run va", "V0", "v40", "v60", "v80", "a81", "v120", "V160", "a161"]);
   assert.equal(asked, 1);
 });
 

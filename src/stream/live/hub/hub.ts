@@ -1,7 +1,7 @@
 import type { Clock, Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveInput, LiveInputDirectory, LiveStatusLog } from "../inputs/port.ts";
-import type { PublishClaim, Publishing } from "../publish.ts";
+import type { PublishClaim, Publishing, RefusedPublishers } from "../publish.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
 import { createPublication, type OpenPublication } from "./publication.ts";
 
@@ -14,7 +14,7 @@ export interface HubParts {
   most?: number;
 }
 
-export interface Hub extends Publishing, LiveSessions {
+export interface Hub extends Publishing, RefusedPublishers, LiveSessions {
   /** Ends what is published to the input, and tells the publisher why. Without anything: nothing. */
   end(input: string, reason: UserError): void;
   /** What was decided for a session, for its health; in place of what was noted before. */
@@ -29,7 +29,11 @@ const SILENT = 60;
 const LOOK_EVERY_MS = 10_000;
 /** Encoders try again every second or so: of one input a refusal is written down once in a minute. */
 const REFUSED_EVERY_MS = 60_000;
+/** An SRT stream id is not secret: callers who know only the id must not fill the history. */
+const WRONG_PASSPHRASE_EVERY_MS = 3_600_000;
 const MOST_REMEMBERED = 1000;
+
+const WRONG_PASSPHRASE = streamErrors.livePassphraseWrong().kind;
 
 /** Lets publishers in by their keys, one for each input, and hands on what they send. */
 export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts): Hub {
@@ -38,7 +42,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
   const listeners = new Set<(session: LiveSession) => void>();
   const closing = new AbortController();
   /** By the uid of the input, epoch milliseconds. */
-  const refusedAt = new Map<string, number>();
+  const refusedAt = new Map<string, { at: number; kind: string }>();
   let changes = 0;
 
   const stopListening = inputs.onChange((uid) => {
@@ -74,9 +78,11 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
 
   function refused(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {
     const now = clock.now();
-    if (open.get(input.uid)?.session() !== undefined || now - (refusedAt.get(input.uid) ?? -Infinity) < REFUSED_EVERY_MS) return;
+    const before = refusedAt.get(input.uid);
+    const pause = before?.kind === reason.kind && reason.kind === WRONG_PASSPHRASE ? WRONG_PASSPHRASE_EVERY_MS : REFUSED_EVERY_MS;
+    if (open.get(input.uid)?.session() !== undefined || now - (before?.at ?? -Infinity) < pause) return;
     if (refusedAt.size >= MOST_REMEMBERED) refusedAt.clear();
-    refusedAt.set(input.uid, now);
+    refusedAt.set(input.uid, { at: now, kind: reason.kind });
     status.note(input.uid, "failed_to_connect", { protocol, reason: reason.message }).catch((err: unknown) => log.error({ err, input: input.uid }, "that a publisher was refused could not be written down"));
   }
 
@@ -89,6 +95,8 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
   }
 
   function announce(session: LiveSession) {
+    // A refusal after this broadcast is recorded again.
+    refusedAt.delete(session.input.uid);
     for (const listener of listeners) {
       try {
         listener(session);
@@ -131,6 +139,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
       if (changes !== before) void recheck(input.uid);
       return at.publication;
     },
+    refused,
     of: sessionOf,
     all: () => [...open.keys()].flatMap((uid) => sessionOf(uid) ?? []),
     onSession(listener) {

@@ -7,6 +7,7 @@ import { keyHash, newKeys } from "./keys.ts";
 import { changed, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
 import type { StatusTable } from "./status-table.ts";
 import type { InputRow } from "./live-table.ts";
+import type { LiveRecording } from "./port.ts";
 import type { LiveInputs } from "./types.ts";
 
 export interface InputsParts {
@@ -17,10 +18,12 @@ export interface InputsParts {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   minDeletionDays: number;
+  /** Applies the input's access rules to its live videos. */
+  guard(account: string, uid: string, rules: Partial<Pick<LiveRecording, "requireSignedURLs" | "allowedOrigins">>): Promise<void>;
 }
 
 /** What owners do with their inputs. */
-export function createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays }: InputsParts): LiveInputs {
+export function createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays, guard }: InputsParts): LiveInputs {
   const rules = { minDeletionDays };
 
   function keysOf(uid: string): Pick<InputRow, "publish_hash" | "playback_hash" | "keys"> {
@@ -56,7 +59,16 @@ export function createOwnedInputs({ table, history, directory, secrets, clock, i
       const { items, total } = await table.list(account, page);
       return { items: items.map(inputOf), total };
     },
-    update: (account, uid, change) => alter(account, uid, (row) => ({ settings: JSON.stringify(changed(JSON.parse(row.settings) as LiveSettings, change, rules)) })),
+    async update(account, uid, change) {
+      const owned = await alter(account, uid, (row) => ({ settings: JSON.stringify(changed(JSON.parse(row.settings) as LiveSettings, change, rules)) }));
+      const { requireSignedURLs, allowedOrigins } = change.recording ?? {};
+      // Applies all rules in the request, not just changed ones, so that a retry completes a failed update.
+      if (requireSignedURLs !== undefined || allowedOrigins !== undefined) {
+        const { recording } = owned.input;
+        await guard(account, uid, { ...(requireSignedURLs !== undefined && { requireSignedURLs: recording.requireSignedURLs }), ...(allowedOrigins !== undefined && { allowedOrigins: recording.allowedOrigins }) });
+      }
+      return owned;
+    },
     rotateKeys: (account, uid) => alter(account, uid, () => ({ ...keysOf(uid), rotated_at: clock.now() })),
     async delete(account, uid) {
       if (!isHexId(uid) || !(await table.delete(account, uid))) throw streamErrors.liveInputNotFound({ uid });

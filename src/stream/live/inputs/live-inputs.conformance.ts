@@ -3,7 +3,6 @@ import { test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { refusal, testVideo } from "../../videos/videos.testing.ts";
 import { openLiveInputs } from "./live-inputs.testing.ts";
-import { HISTORY } from "./status-table.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
 const NOBODY = "f".repeat(32);
@@ -50,6 +49,24 @@ export function liveInputsConformance(engine: TestEngine): void {
       for (const work of [() => inputs.create(A, wrong), () => inputs.update(A, uid, wrong)]) assert.match(await refusal(work()), /^badParameter/, JSON.stringify(wrong).slice(0, 100));
     }
     assert.deepEqual((await inputs.get(A, uid)).input, input, "what is refused changes nothing");
+  });
+
+  test("reports failed_to_reconnect for a refused publisher while its broadcast awaits a reconnect", async (t) => {
+    const { inputs, status } = await openLiveInputs(t, engine);
+    const { input: { uid } } = await inputs.create(A, {});
+    for (const state of ["failed_to_connect", "connected", "reconnecting", "failed_to_connect", "reconnected", "client_disconnect", "failed_to_connect"] as const) await status.note(uid, state);
+    const { items } = await inputs.history(A, uid, PAGE);
+    assert.deepEqual(items.map(({ state }) => state).toReversed(), ["failed_to_connect", "connected", "reconnecting", "failed_to_reconnect", "reconnected", "client_disconnect", "failed_to_connect"]);
+    assert.equal((await inputs.get(A, uid)).status, "failed_to_connect");
+  });
+
+  test("applies the access rules in an update to the live video, even if unchanged", async (t) => {
+    const { inputs, guarded } = await openLiveInputs(t, engine);
+    const { input: { uid } } = await inputs.create(A, {});
+    for (let n = 0; n < 2; n++) await inputs.update(A, uid, { recording: { requireSignedURLs: true } });
+    await inputs.update(A, uid, { recording: { allowedOrigins: ["https://Example.com/"] } });
+    await inputs.update(A, uid, { recording: { timeoutSeconds: 5 }, enabled: false });
+    assert.deepEqual(guarded, [{ requireSignedURLs: true }, { requireSignedURLs: true }, { allowedOrigins: ["example.com"] }].map((rules) => ({ input: uid, rules })));
   });
 
   test("keys that were rotated out open nothing, here and elsewhere", async (t) => {
@@ -171,12 +188,12 @@ export function liveInputsConformance(engine: TestEngine): void {
   test("of the history so much is kept, and no more", async (t) => {
     const { inputs, status, db } = await openLiveInputs(t, engine);
     const { input: { uid } } = await inputs.create(A, {});
-    await db.write(db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: HISTORY - 2 }));
+    await db.write(db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 498 }));
     for (let i = 0; i < 4; i++) await status.note(uid, "reconnecting");
-    await db.write(db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 2 * HISTORY - 1 }));
+    await db.write(db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 999 }));
     await status.note(uid, "connected");
     const { items } = await inputs.history(A, uid, { page: 1, perPage: 1000 });
-    assert.deepEqual(items.map(({ n }) => n), [2 * HISTORY, HISTORY + 2, HISTORY + 1]);
+    assert.deepEqual(items.map(({ n }) => n), [1000, 502, 501]);
   });
 
   test("who could not be told is told later, once", async (t) => {

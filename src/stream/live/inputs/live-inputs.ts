@@ -4,7 +4,7 @@ import type { VideoCatalog } from "../../videos/port.ts";
 import { createBroadcasts, type LiveBroadcasts } from "./broadcasts.ts";
 import { createDirectory } from "./directory.ts";
 import { createInputsTable } from "./inputs-table.ts";
-import { createOwnedInputs } from "./inputs.ts";
+import { createOwnedInputs, type InputsParts } from "./inputs.ts";
 import { createOutputs } from "./outputs.ts";
 import { createOutputsTable } from "./outputs-table.ts";
 import type { LiveInputDirectory, LiveStatusLog } from "./port.ts";
@@ -21,6 +21,8 @@ export interface LiveInputsParts {
   log: Log;
   /** Their recordings. */
   catalog: Pick<VideoCatalog, "list">;
+  /** Applies an input's access rules to its live videos. */
+  guard: InputsParts["guard"];
   settings: { min_deletion_days: number; allow_private: boolean };
   /** Of notifications. */
   onEvent?: NonNullable<StatusParts["onEvent"]>;
@@ -38,13 +40,13 @@ export interface LiveInputsRoom {
 }
 
 /** Live inputs, their keys, outputs and history. */
-export function createLiveInputs({ db, events, secrets, clock, ids, log, catalog, settings, onEvent }: LiveInputsParts): LiveInputsRoom {
+export function createLiveInputs({ db, events, secrets, clock, ids, log, catalog, guard, settings, onEvent }: LiveInputsParts): LiveInputsRoom {
   const table = createInputsTable(db);
   const history = createStatusTable(db);
   const directory = createDirectory({ table, secrets, events, clock });
   const { recover, ...status } = createStatusLog({ table: history, clock, log, ...(onEvent && { onEvent }) });
   return {
-    inputs: createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays: settings.min_deletion_days }),
+    inputs: createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays: settings.min_deletion_days, guard }),
     outputs: createOutputs({ table: createOutputsTable(db), inputs: table, secrets, events, clock, ids, allowPrivate: settings.allow_private }),
     broadcasts: createBroadcasts({ table, catalog, clock }),
     directory, status, recover,

@@ -8,6 +8,8 @@ export type StatusTable = ReturnType<typeof createStatusTable>;
 /** What is noted; `event` says what is told of it, by the state before. */
 export interface Noting extends Pick<HistoryRow, "at" | "state" | "error" | "protocol" | "session" | "reason" | "once"> {
   input: string;
+  /** Maps the previous state to the state to store. Default: `state`. */
+  resolve?(before: LiveState | null): LiveState;
   event(before: LiveState | null): LiveEvent["type"] | null;
 }
 
@@ -20,10 +22,11 @@ export function createStatusTable(db: Db) {
 
   return {
     /** The entry as an event, where it is one. Undefined as well where there is no such input, or the entry was there already. */
-    add: ({ input, event: eventOf, ...entry }: Noting): Promise<LiveEvent | undefined> =>
+    add: ({ input, event: eventOf, resolve, ...given }: Noting): Promise<LiveEvent | undefined> =>
       db.transaction<LiveInputTables, LiveEvent | undefined>(async (tx) => {
         const row = await tx.selectFrom("stream_live_inputs").select(["account_id", "status", "noted"]).where("uid", "=", input).executeTakeFirst();
         if (row === undefined) return undefined;
+        const entry = { ...given, ...(resolve && { state: resolve(row.status) }) };
         if (entry.once !== null) {
           const there = await tx.selectFrom("stream_live_history").select("n").where("input_uid", "=", input).where("once", "=", entry.once).executeTakeFirst();
           if (there !== undefined) return undefined;

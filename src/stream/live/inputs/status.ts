@@ -36,7 +36,7 @@ export function createStatusLog({ table, clock, log, onEvent = async () => {} }:
   return {
     async note(uid, state, { protocol, session, reason } = {}) {
       if (!isHexId(uid)) return;
-      await tell(await table.add({ input: uid, at: clock.now(), state, error: null, protocol: short(protocol), session: short(session), reason: short(reason), once: null, event: (before) => eventOf(before, state) }));
+      await tell(await table.add({ input: uid, at: clock.now(), state, error: null, protocol: short(protocol), session: short(session), reason: short(reason), once: null, resolve: (before) => resolved(before, state), event: (before) => eventOf(before, state) }));
     },
     async errored(uid, code, { message, videoCodec, audioCodec, session }) {
       if (!isHexId(uid)) return;
@@ -55,6 +55,9 @@ function eventOf(before: LiveState | null, state: LiveState): LiveEvent["type"] 
   if (state === "connected" || state === "reconnected") return "live_input.connected";
   return CONNECTED.has(before) && !CONNECTED.has(state) ? "live_input.disconnected" : null;
 }
+
+/** A publisher refused while its broadcast awaits a reconnect has failed to reconnect. */
+const resolved = (before: LiveState | null, state: LiveState): LiveState => (state === "failed_to_connect" && before === "reconnecting" ? "failed_to_reconnect" : state);
 
 /** What clients say of themselves goes in here; U+0000 is no text to PostgreSQL. */
 const short = (text: string | undefined): string | null => (text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, LONGEST));

@@ -1,12 +1,14 @@
 import { isIP, type LookupFunction } from "node:net";
-import { networkInterfaces } from "node:os";
 import { systemLookup, type AddressLookup } from "../../../kernel/guarded-fetch.ts";
-import { isLoopbackAddress, isNotPublicAddress, plainAddress } from "../../../kernel/networks.ts";
+import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "../../../kernel/networks.ts";
+import { createOwnAddresses } from "../../../kernel/own-addresses.ts";
 import { OutputError } from "./output-error.ts";
 
 export interface AddressRules {
   /** Loopback, private and link-local addresses, and those of this machine. */
   allowPrivate: boolean;
+  /** Addresses of this machine. Default: its interface addresses. */
+  own?: NetworkSet;
   /** Default: the system's resolver. */
   lookup?: AddressLookup;
 }
@@ -14,12 +16,11 @@ export interface AddressRules {
 const MOST = 8;
 
 /** The addresses of a host that may be sent to. Checked for each connection, which is made to them and no others. Rejects OutputError. */
-export async function addressesOf(host: string, { allowPrivate, lookup = systemLookup }: AddressRules): Promise<string[]> {
+export async function addressesOf(host: string, { allowPrivate, own = createOwnAddresses().has, lookup = systemLookup }: AddressRules): Promise<string[]> {
   const found = isIP(host) !== 0 ? [host] : await lookup(host).catch((err: unknown) => {
     throw new OutputError(`the name ${host} cannot be resolved`, { cause: err });
   });
-  const own = allowPrivate ? undefined : new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)));
-  const usable = found.filter((address) => isIP(address) !== 0 && (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own.has(plainAddress(address)))));
+  const usable = found.filter((address) => isIP(address) !== 0 && (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))));
   if (usable.length === 0) throw new OutputError(`${host} leads to no public address, and broadcasts are sent to no other (stream.allow_private)`);
   return usable.slice(0, MOST);
 }

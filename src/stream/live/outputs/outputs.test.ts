@@ -176,6 +176,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     await until("it is refused", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /leads to no public address/);
     await assert.rejects(addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }), /no public address/);
+    await assert.rejects(addressesOf("here.example", { allowPrivate: false, own: (ip) => ip === "192.0.43.9", lookup: () => Promise.resolve(["192.0.43.9"]) }), /no public address/);
     assert.deepEqual(await addressesOf("mixed.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "192.0.43.10"]) }), ["192.0.43.10"]);
 
     const other = makeSelfSigned({ names: ["localhost"], clock: systemClock });

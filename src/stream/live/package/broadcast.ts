@@ -3,6 +3,7 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import { createCutter } from "./cutter.ts";
 import type { LivePackage, OpenPackage } from "./port.ts";
 import { targetDurationOf, wholeSeconds } from "./lists.ts";
+import { createPartTargets, type PartTargets } from "./part-targets.ts";
 import { createMeasuredRates, type MeasuredRates } from "./rates.ts";
 import { createRecentSegments, type RecentSegments } from "./recent.ts";
 
@@ -22,8 +23,7 @@ export interface Broadcast extends LivePackage {
   readonly targetDuration: number;
   /** Undefined: not in memory (any more). */
   init(rendition: string, run: string): Buffer | undefined;
-  /** Seconds: no part so far is longer. Never falls. */
-  readonly partTarget: number;
+  readonly partTargets: Pick<PartTargets, "of">;
   readonly rates: Pick<MeasuredRates, "of">;
   /** How many wait for a change. */
   readonly waiting: number;
@@ -51,7 +51,7 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
   let current: LiveRun | undefined;
   let running: (() => void) | undefined;
   let target = targetDurationOf(timeline.segments, segmentSeconds);
-  let partTarget = partSeconds;
+  const partTargets = createPartTargets(partSeconds);
   let version = 0;
   let stopped = false;
 
@@ -78,7 +78,7 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
         recent.put(rendition, segment);
         if (segment.whole) rates.add(rendition, segment);
         target = Math.max(target, wholeSeconds(segment.duration));
-        partTarget = Math.max(partTarget, segment.parts.at(-1)?.duration ?? 0);
+        if (segment.parts.length > 0) partTargets.add(rendition, segment.parts.at(-1)!.duration);
         changed();
       },
       onSegment(cut) {
@@ -105,7 +105,7 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
   }
 
   return {
-    video, run, recent, rates,
+    video, run, recent, rates, partTargets,
     get current() {
       return current;
     },
@@ -123,9 +123,6 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
     },
     get targetDuration() {
       return target;
-    },
-    get partTarget() {
-      return partTarget;
     },
     timeline: () => timeline,
     init: (rendition, id) => inits.get(`${rendition}/${id}`),

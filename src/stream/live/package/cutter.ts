@@ -47,8 +47,8 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
   let complete = first;
   let ended = false;
 
-  for (const { name } of run.renditions) {
-    tracks.set(name, createTrack({ run: started, cuts, partSeconds, onSegment: (segment) => changed(name, segment) }));
+  for (const { name, kind } of run.renditions) {
+    tracks.set(name, createTrack({ run: started, kind, cuts, partSeconds, onSegment: (segment) => changed(name, segment) }));
     held.set(name, []);
   }
 
@@ -60,14 +60,14 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
       waiting.delete(complete++);
       const there = [...all].filter(([, { parts }]) => parts.length > 0);
       const { n, start } = segmentOf(all);
-      const listed: LiveSegment = { n, run: 0, start, durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])) };
+      const listed: LiveSegment = { n, run: 0, start, durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])), starts: Object.fromEntries(there.map(([name, one]) => [name, one.begins!])) };
       // One that has nothing at all, after the last fragment of a run, is none.
       if (there.length > 0) onSegment({ run: run.id, segment: listed, bytes: Object.fromEntries(there.map(([name, one]) => [name, one.parts.flatMap(({ bytes }) => bytes)])) });
     }
   }
 
-  function cut(time: number): void {
-    cuts.push({ n: first + cuts.length, time });
+  function cut(time: number, shown: number): void {
+    cuts.push({ n: first + cuts.length, time, shown });
     octets = 0;
     const [last, before] = [cuts.at(-1)!, cuts.at(-2)];
     if (before === undefined) return;
@@ -77,15 +77,24 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     }
   }
 
-  function lead({ time, duration, key, bytes }: LiveFragment): void {
-    const since = time - (cuts.at(-1)?.time ?? -Infinity);
-    if ((key && since > segmentSeconds - SAME) || since > LONGEST_S || octets > MOST_OCTETS || cuts.length === 0) cut(time);
+  /** The end of a segment is decided with its last fragment, so that playlists announce the correct next part. */
+  function lead({ time, duration, key, offset = 0, nextKey, bytes }: LiveFragment): void {
+    if (isDue(time, key)) cut(time, time + offset);
     octets += bytes.length;
-    known = Math.max(known, time + duration);
+    const end = time + duration;
+    if (isDue(end, nextKey !== undefined)) cut(end, nextKey ?? end + offset);
+    known = Math.max(known, end);
+  }
+
+  function isDue(time: number, key: boolean): boolean {
+    const last = cuts.at(-1);
+    if (last === undefined) return true;
+    const since = time - last.time;
+    return (key && since > segmentSeconds - SAME) || since > LONGEST_S || octets > MOST_OCTETS;
   }
 
   function place(fragment: LiveFragment): void {
-    if (cuts.length === 0) cut(fragment.time);
+    if (cuts.length === 0) cut(fragment.time, fragment.time);
     tracks.get(fragment.rendition)!.add(fragment);
   }
 
@@ -108,7 +117,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     const ahead = fragment.time - MOST_AHEAD_S;
     if (queue.length === 0 || queue[0]!.time > ahead) return;
     // There are no pictures any more, or not yet: the sound goes on without them.
-    if (cuts.length > 0 && queue[0]!.time - cuts.at(-1)!.time > segmentSeconds) cut(queue[0]!.time);
+    if (cuts.length > 0 && queue[0]!.time - cuts.at(-1)!.time > segmentSeconds) cut(queue[0]!.time, queue[0]!.time);
     known = Math.max(known, ahead);
     release(known);
   }

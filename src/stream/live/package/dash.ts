@@ -90,8 +90,9 @@ function placesOf(segments: readonly LiveSegment[], { name, kind }: LiveRenditio
   const places: { time: number; duration: number }[] = [];
   let at = segments[begin]!.start;
   for (let n = begin; n <= of.at(-1)!.n; n++) {
-    const { start, durations } = segments[n]!;
-    if (kind === "video" || Math.abs(at - start) > MOST_APART) at = start;
+    const { start, durations, starts } = segments[n]!;
+    if (kind === "audio" && starts?.[name] !== undefined) at = starts[name];
+    else if (kind === "video" || Math.abs(at - start) > MOST_APART) at = start;
     const duration = durations[name] ?? longest(durations);
     const time = Math.round(at * TIMESCALE);
     if (n >= of[0]!.n) places.push({ time, duration: Math.round((at + duration) * TIMESCALE) - time });

@@ -7,7 +7,7 @@ export interface Listed {
   run: { id: string; started: number };
   /** How many runs came before it. */
   place: number;
-  /** Seconds on the timeline of the run. */
+  /** Presentation time of the first sample, in seconds on the run timeline. */
   start: number;
   duration: number;
   /** The rendition has nothing here. */
@@ -37,7 +37,7 @@ export function listOf({ timeline, recent }: Source, rendition: string, from = 0
     const segment = inMemory.get(n);
     if (segment === undefined) break;
     const place = timeline.runs.at(-1)?.id === segment.run.id ? timeline.runs.length - 1 : timeline.runs.length;
-    const { run, start, duration, parts, whole } = segment;
+    const { run, duration, parts, whole, begins: start = segment.start } = segment;
     if (!whole) return { segments, open: { n, run, place, start, duration, parts } };
     // How long a gap is, the others tell: it waits until it is in the timeline.
     if (parts.length === 0) break;
@@ -46,9 +46,12 @@ export function listOf({ timeline, recent }: Source, rendition: string, from = 0
   return { segments };
 }
 
-function listedOf(timeline: LiveTimeline, { n, run, start, durations }: LiveSegment, rendition: string, parts: readonly TrackPart[] | undefined): Listed {
+function listedOf(timeline: LiveTimeline, segment: LiveSegment, rendition: string, parts: readonly TrackPart[] | undefined): Listed {
+  const { n, run, start, durations, starts } = segment;
   const duration = durations[rendition];
-  return { n, run: timeline.runs[run]!, place: run, start, duration: duration ?? longest(durations), gap: duration === undefined, ...(duration !== undefined && parts && { parts }) };
+  // A gap gets the date of the segment in the leading rendition, so that dates and durations are continuous.
+  const dated = duration === undefined ? (timeline.runs[run]?.renditions[0]?.name ?? rendition) : rendition;
+  return { n, run: timeline.runs[run]!, place: run, start: starts?.[dated] ?? start, duration: duration ?? secondsOf(timeline, segment), gap: duration === undefined, ...(duration !== undefined && parts && { parts }) };
 }
 
 /** Seconds that a segment takes on the timeline of a player: those of the rendition that the others were cut by. */

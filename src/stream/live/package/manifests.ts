@@ -40,7 +40,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
 
   function write(source: LiveSource, rendition: string, extent: Extent, { query, suffix }: { query: string; suffix: string }): WrittenPlaylist {
     const { broadcast, renditions } = source;
-    const playlist = () => mediaPlaylist(source, rendition, extent, { ...source, ...broadcast && { targetDuration: broadcast.targetDuration, partTarget: broadcast.partTarget }, dvrSeconds }, { others: extent.lowLatency === true ? renditions.flatMap(({ name }) => (name === rendition ? [] : [name])) : [], query, suffix });
+    const playlist = () => mediaPlaylist(source, rendition, extent, { targetDuration: broadcast?.targetDuration ?? source.targetDuration, partTarget: broadcast?.partTargets.of(rendition) ?? 0, dvrSeconds }, { others: extent.lowLatency === true ? renditions.flatMap(({ name }) => (name === rendition ? [] : [name])) : [], query, suffix });
     // Of parts there are as many as somebody cares to ask for.
     if (broadcast === undefined || typeof extent.what === "object") return playlist();
     let known = written.get(broadcast);

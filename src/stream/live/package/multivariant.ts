@@ -38,9 +38,11 @@ export function liveMultivariant(renditions: readonly LiveRendition[], { query, 
   });
 }
 
-/** Many players begin with the first. */
+/** Many players start with the first variant: puts a small one first, H.264 if available. */
 function modestFirst(pictures: readonly LiveRendition[]): readonly LiveRendition[] {
-  const first = pictures.find(({ width = 0, height = 0 }) => Math.min(width, height) <= MODEST) ?? pictures.at(-1)!;
+  const everywhere = pictures.filter(({ codecs }) => codecs.startsWith("avc1"));
+  const from = everywhere.length > 0 ? everywhere : pictures;
+  const first = from.find(({ width = 0, height = 0 }) => Math.min(width, height) <= MODEST) ?? from.at(-1)!;
   return [first, ...pictures.filter((one) => one !== first)];
 }
 

@@ -14,7 +14,7 @@ function world({ segmentSeconds = 2, partSeconds = 0.333 } = {}) {
   const cuts: CutSegment[] = [];
   const broadcast = createBroadcast({ video: "f".repeat(32), segmentSeconds, partSeconds, onSegment: (cut) => cuts.push(cut), onEnd() {} });
   const playlist = (rendition = "source", extent: Extent = { what: "window", lowLatency: true }) =>
-    readPlaylist(mediaPlaylist({ timeline: broadcast.timeline(), recent: broadcast.recent }, rendition, extent, { targetDuration: broadcast.targetDuration, partTarget: broadcast.partTarget, dvrSeconds: 60 }, { others: NAMES.filter((name) => name !== rendition), query: "?protocol=llhls" }).text);
+    readPlaylist(mediaPlaylist({ timeline: broadcast.timeline(), recent: broadcast.recent }, rendition, extent, { targetDuration: broadcast.targetDuration, partTarget: broadcast.partTargets.of(rendition), dvrSeconds: 60 }, { others: NAMES.filter((name) => name !== rendition), query: "?protocol=llhls" }).text);
   return { broadcast, cuts, playlist };
 }
 
@@ -29,12 +29,12 @@ test("a steady broadcast, frame by frame: segments of two seconds, parts of eigh
   const all = [...fragmentsOf("source", steady(9, 0.04), every(2)), ...fragmentsOf("90p", steady(9, 0.04), every(2)), ...fragmentsOf("audio", steady(9, 1024 / 48_000), () => true)];
   for (const fragment of interleaved(all, { "90p": 0.3 })) sink.fragment(fragment);
   const { segments, open, target, partTarget, hint, reports, control } = playlist();
-  assert.deepEqual([target, partTarget, segments.length, open.length], [2, 0.333, 4, 3]);
+  assert.deepEqual([target, partTarget, segments.length, open.length], [2, 0.33, 4, 3]);
   assert.deepEqual(segments.map(({ duration, at }) => [duration, at]), [0, 2, 4, 6].map((at) => [2, new Date(runOf(1).started + at * 1000).toISOString()]));
   assert.deepEqual(segments.at(-1)!.parts.map(({ duration, independent }) => [duration, independent]), [[0.32, true], [0.32, false], [0.32, false], [0.32, false], [0.32, false], [0.32, false], [0.08, false]]);
   assert.equal(segments.at(-1)!.parts[2]!.uri, "../segments/source/3.2.m4s");
   assert.equal(hint, "../segments/source/4.3.m4s");
-  assert.deepEqual(control, { "CAN-BLOCK-RELOAD": "YES", "HOLD-BACK": "6.000", "PART-HOLD-BACK": "0.999" });
+  assert.deepEqual(control, { "CAN-BLOCK-RELOAD": "YES", "HOLD-BACK": "6.000", "PART-HOLD-BACK": "0.990" });
   assert.deepEqual(reports, [{ URI: "90p.m3u8?protocol=llhls", "LAST-MSN": "4", "LAST-PART": "2" }, { URI: "audio.m3u8?protocol=llhls", "LAST-MSN": "4", "LAST-PART": "2" }]);
   let heard = 0;
   for (const { n, duration } of playlist("audio").segments) assert.ok(Math.abs((heard += duration) - 2 * (n + 1)) <= 512 / 48_000, `sound ends at ${heard}`);
@@ -83,6 +83,7 @@ test("a rendition that falls silent leaves gaps, and is not waited for any longe
   const { segments } = playlist("90p", { what: "dvr" });
   assert.deepEqual(segments.map(({ n, gap }) => [n, gap]), [[0, false], [1, false], [2, false], [3, true], [4, true], [5, true]]);
   assert.equal(segments[2]!.duration, 1);
+  assert.deepEqual(segments.slice(3).map(({ at, duration }) => [Date.parse(at!) - runOf(1).started, duration]), [[6000, 2], [8000, 2], [10_000, 2]], "gaps are where the leading rendition has its segments");
   assert.ok(playlist().segments.length >= 13, "the others go on");
 });
 
@@ -143,6 +144,8 @@ test("whatever comes, every playlist is valid by itself and agrees with the one 
             assertValid(now);
             const old = before.get(`${index}/${name}`);
             if (old !== undefined) assertFollows(old, now);
+            // Audio hints hold only for fragments cut by frame; here audio fragments have arbitrary lengths.
+            if (old !== undefined && name !== "audio") assertHintCameTrue(old, now);
             before.set(`${index}/${name}`, now);
           }
         }
@@ -167,6 +170,58 @@ test("whatever comes, every playlist is valid by itself and agrees with the one 
       assert.deepEqual(cuts.map(({ segment }) => segment), broadcast.timeline().segments);
       assert.deepEqual(broadcast.timeline().segments.map(({ n }) => n), cuts.map((_, n) => n));
     }),
-    { numRuns: 40 },
+    {
+      numRuns: 40,
+      // The segment that the last run adds is long enough to raise the target duration.
+      examples: [[[
+        { video: [0.01], audio: [0.01], keys: [false], delays: { "90p": 0, audio: 0 }, small: false, offset: 0 },
+        { video: [0.097, 0.266, 0.166, 0.236, 0.162, 0.057, 0.229, 0.25, 0.11], audio: [0.01], keys: [true], delays: { "90p": 0, audio: 0 }, small: false, offset: 0 },
+        { video: [0.104, 0.208, 0.17, 0.248, 0.359, 0.338, 0.073], audio: [0.01], keys: [false], delays: { "90p": 0, audio: 0 }, small: false, offset: 0 },
+      ], 1]],
+    },
   );
+});
+
+function assertHintCameTrue(before: ReadPlaylist, after: ReadPlaylist): void {
+  if (before.hint === undefined || after.ended) return;
+  const partsOf = ({ segments, open }: ReadPlaylist) => [...segments.flatMap(({ parts }) => parts), ...open].map(({ uri }) => uri);
+  const known = new Set(partsOf(before));
+  const parts = partsOf(after);
+  // Parts of older segments are listed again when the target duration grows, because they are listed for three target durations.
+  const next = parts[parts.findLastIndex((uri) => known.has(uri)) + 1];
+  if (next !== undefined) assert.equal(next, before.hint);
+}
+
+test("audio segments end with the video segments, and dates of both use the same clock", () => {
+  const { broadcast, playlist } = world();
+  const run = runOf(1, { renditions: [SOURCE, SOUND] });
+  const sink = broadcast.run(run);
+  const frame = 1024 / 44_100;
+  // B-frames: frames are presented 80 ms after decoding, and audio is cut at the frame nearest to the key frame.
+  const video = fragmentsOf("source", steady(9, 0.2), every(2)).map((one) => ({ ...one, offset: 0.08, ...(one.nextKey !== undefined && { nextKey: one.nextKey + 0.08 }) }));
+  const audio: LiveFragment[] = [];
+  for (let at = 0, key = 2.08; at < 9; ) {
+    const frames = Math.min(8, Math.max(1, Math.round((key - at) / frame)));
+    const ends = Math.abs(at + frames * frame - key) <= frame / 2 + 1e-9;
+    audio.push({ rendition: "audio", time: at, duration: frames * frame, key: true, bytes: Buffer.from("a"), ...(ends && { nextKey: key }) });
+    at += frames * frame;
+    if (ends) key += 2;
+  }
+  const hints: string[] = [];
+  for (const fragment of interleaved([...video, ...audio], {})) {
+    const before = playlist("audio");
+    sink.fragment(fragment);
+    assertHintCameTrue(before, playlist("audio"));
+    if (before.hint !== undefined) hints.push(before.hint);
+  }
+  assert.ok(new Set(hints).size > 30);
+  const [sound, pictures] = [playlist("audio").segments, playlist("source").segments];
+  assert.equal(sound.length, pictures.length);
+  let at = 0;
+  for (const [i, segment] of sound.entries()) {
+    assert.ok(Math.abs(Date.parse(segment.at!) - run.started - at * 1000) <= 0.5, `segment ${i} begins at ${at} and is dated ${segment.at}`);
+    assert.equal(Date.parse(pictures[i]!.at!) - run.started, i * 2000 + 80);
+    if (i > 0) assert.ok(Math.abs(at - i * 2 - 0.08) <= frame / 2 + 1e-6, `segment ${i} begins at ${at}`);
+    at += segment.duration;
+  }
 });

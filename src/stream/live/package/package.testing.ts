@@ -11,8 +11,9 @@ export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => (
 export function fragmentsOf(rendition: string, durations: readonly number[], isKey: (time: number, index: number) => boolean, { from = 0, label = "" } = {}): LiveFragment[] {
   let time = from;
   return durations.map((duration, index) => {
-    const fragment = { rendition, time, duration, key: isKey(time, index), bytes: Buffer.from(`${label}${rendition}:${index};`) };
-    time = Math.round((time + duration) * 1e6) / 1e6;
+    const end = Math.round((time + duration) * 1e6) / 1e6;
+    const fragment = { rendition, time, duration, key: isKey(time, index), bytes: Buffer.from(`${label}${rendition}:${index};`), ...(rendition !== "audio" && index + 1 < durations.length && isKey(end, index + 1) && { nextKey: end }) };
+    time = end;
     return fragment;
   });
 }

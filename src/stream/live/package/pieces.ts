@@ -75,8 +75,7 @@ async function fromMemory(broadcast: Broadcast, rendition: string, { run, n, par
 
 function announced({ recent }: Broadcast, rendition: string, n: number, part: number): boolean {
   const open: TrackSegment | undefined = recent.of(rendition).at(-1);
-  if (open === undefined || open.whole) return false;
-  return open.n === n ? open.parts.length === part : open.n === n - 1 && part === 0;
+  return open !== undefined && !open.whole && open.n === n && open.parts.length === part;
 }
 
 /** Nothing in it: the rendition has a gap there. */

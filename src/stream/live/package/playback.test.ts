@@ -15,7 +15,7 @@ const RENDITIONS = [SOURCE, SMALL, SOUND];
 function second(sink: RunSink, at: number, renditions = RENDITIONS): void {
   for (const third of [0, 1, 2]) for (const { name } of renditions) sink.fragment(piece(name, at, third));
 }
-const piece = (rendition: string, at: number, third: number): LiveFragment => ({ rendition, time: at + third / 3, duration: 1 / 3, key: rendition === "audio" || (third === 0 && at % 2 === 0), bytes: Buffer.from(`${rendition}@${at}+${third};`) });
+const piece = (rendition: string, at: number, third: number): LiveFragment => ({ rendition, time: at + third / 3, duration: 1 / 3, key: rendition === "audio" || (third === 0 && at % 2 === 0), ...(third === 2 && at % 2 === 1 && { nextKey: at + 1 }), bytes: Buffer.from(`${rendition}@${at}+${third};`) });
 
 function feed(sink: RunSink, seconds: number, { from = 0, renditions = RENDITIONS } = {}): void {
   for (const { name } of renditions) sink.init(name, Buffer.from(`init of ${name}`));
@@ -33,9 +33,8 @@ test("what is offered while it runs: the modest rendition first, sound beside it
   assert.deepEqual([usual.status, usual.cache], [200, "public, max-age=2"]);
   assert.deepEqual(uris(usual.text), ["source.m3u8?protocol=hls", "90p.m3u8?protocol=hls"]);
   assert.match(usual.text, /TYPE=AUDIO,GROUP-ID="audio",NAME="Original",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio.m3u8\?protocol=hls"/);
-  assert.match(usual.text, /BANDWIDTH=970000,AVERAGE-BANDWIDTH=764000,CODECS="avc1.64000d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=25.000,AUDIO="audio"/);
+  assert.match(usual.text, /BANDWIDTH=20000,AVERAGE-BANDWIDTH=20000,CODECS="avc1.64000d,mp4a.40.2",RESOLUTION=320x180,FRAME-RATE=25.000,AUDIO="audio"/);
   assert.deepEqual(uris((await get("manifest/video.m3u8?protocol=llhls&dvrEnabled=true")).text), ["source.m3u8?protocol=llhls&dvrEnabled=true", "90p.m3u8?protocol=llhls&dvrEnabled=true"]);
-  assert.deepEqual(uris((await get("manifest/video.m3u8?clientBandwidthHint=0.2")).text), ["90p.m3u8?protocol=hls"]);
 
   const plain = await get("manifest/source.m3u8?protocol=hls");
   assert.equal(plain.cache, "public, max-age=1");
@@ -57,12 +56,21 @@ test("what is offered while it runs: the modest rendition first, sound beside it
   for (const path of ["segments/source/4.m4s", "segments/source/99.m4s", "segments/source/4.9.m4s", "segments/none/0.m4s", "segments/source/01.m4s", "segments/..%2fsource/0.m4s", "manifest/none.m3u8", "segments/source/init.mp4"]) assert.equal((await get(path)).status, 404, path);
 });
 
+test("clientBandwidthHint selects the rendition with the nearest measured bitrate", async (t) => {
+  const { broadcast, get } = await liveWorld(t);
+  const sink = broadcast.run(runOf(1));
+  for (const at of [0, 1, 2, 3]) for (const third of [0, 1, 2]) for (const { name } of RENDITIONS) sink.fragment({ ...piece(name, at, third), ...(name === "90p" && { bytes: Buffer.alloc(100_000) }) });
+  const all = (await get("manifest/video.m3u8")).text;
+  assert.match(all, /BANDWIDTH=2410000,AVERAGE-BANDWIDTH=2410000,.*\n90p/, "more than the estimate of 300 kbit/s");
+  for (const [hint, name] of [["0.2", "source"], ["2", "90p"]]) assert.deepEqual(uris((await get(`manifest/video.m3u8?clientBandwidthHint=${hint}`)).text), [`${name}.m3u8?protocol=hls`]);
+});
+
 test("a player that waits for a part is answered when it is there, and a cache on the way may give that answer to all others", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 8);
   const before = readPlaylist((await get("manifest/source.m3u8?protocol=llhls")).text);
-  assert.deepEqual([before.segments.length, before.open.length, before.hint], [3, 6, "../segments/source/4.0.m4s"], "the segment is as long as those before it: another one begins");
+  assert.deepEqual([before.segments.length, before.open.length, before.hint], [4, 0, "../segments/source/4.0.m4s"], "a key frame follows: the segment ends with its last part");
   const waiting = get("manifest/source.m3u8?protocol=llhls&_HLS_msn=4&_HLS_part=1");
   const next = get("segments/source/4.0.m4s");
   let answered = 0;
@@ -115,6 +123,38 @@ test("who waits when a broadcast ends is told so, with nothing taken back; the p
     assert.deepEqual([read.segments.length, read.ended, read.segments.reduce((sum, { duration }) => sum + duration, 0)], [30, true, 60]);
     assert.match((await ask("segments/source/0.m4s")).text, /^source@0\+0;/, "kept, no longer in memory");
     assert.equal((await ask("manifest/source.m3u8?protocol=llhls")).text.includes("ENDLIST"), true);
+  }
+});
+
+test("replies 204 for manifests before the first broadcast, and 404 if recording is off", async (t) => {
+  const waiting = liveVideo({ uid: INPUT, state: "pendingupload" });
+  const recorded = await liveWorld(t, { inputShows: () => waiting });
+  for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "manifest/video.m3u8?protocol=llhls"]) {
+    const { status, text, cache } = await recorded.get(path, INPUT);
+    assert.deepEqual([status, text, cache], [204, "", "no-store"], path);
+  }
+  assert.equal((await recorded.get("manifest/source.m3u8", INPUT)).status, 404);
+  const unrecorded = await liveWorld(t, { inputShows: () => waiting, isRecorded: false });
+  for (const path of ["manifest/video.m3u8", "manifest/video.mpd"]) {
+    const { status, text } = await unrecorded.get(path, INPUT);
+    assert.equal(status, 404, path);
+    assert.match(text, /Recording is off.*\n.*recording\.mode to "automatic"/, path);
+  }
+});
+
+test("lists only the stored segments as soon as a partly unsaved broadcast has ended", async (t) => {
+  const { broadcast, get, getElsewhere, room } = await liveWorld(t);
+  const sink = broadcast.run(runOf(1));
+  feed(sink, 20);
+  room.segments = 4;
+  assert.ok(readPlaylist((await get("manifest/source.m3u8")).text).segments.length > room.segments, "the broadcast itself continues from memory");
+  sink.end();
+  broadcast.end();
+  for (const ask of [get, getElsewhere]) {
+    const read = readPlaylist((await ask("manifest/source.m3u8")).text);
+    assert.deepEqual([read.ended, read.segments.map(({ uri }) => uri)], [true, [0, 1, 2, 3].map((n) => `../segments/source/${n}.m4s`)]);
+    for (const { uri } of read.segments) assert.equal((await ask(uri.replace("../", ""))).status, 200, uri);
+    assert.match((await ask("manifest/video.mpd")).text, /mediaPresentationDuration="PT8(\.\d+)?S"/);
   }
 });
 

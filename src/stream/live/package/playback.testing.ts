@@ -22,6 +22,7 @@ export interface LiveWorldOptions {
   dvrMinutes?: number;
   captions?: TextTracks;
   prefersLowLatency?: boolean;
+  isRecorded?: boolean;
   /** Under the uid of the input. */
   inputShows?: () => Video;
 }
@@ -45,28 +46,39 @@ export async function realFragments({ seconds, keyframeSeconds = 1 }: { seconds:
       from = to;
     }
   }
+  for (const { rendition, key, time, offset = 0 } of fragments) {
+    const before = fragments.findLast((one) => one.rendition === rendition && one.time < time - 0.001);
+    if (rendition !== "audio" && key && before !== undefined) before.nextKey = time + offset;
+  }
   const codecs = (rendition: string) => `avc1.${inits[rendition]!.subarray(inits[rendition]!.indexOf("avcC") + 5).toString("hex", 0, 3)}`;
   return { renditions: [{ ...SOURCE, codecs: codecs("source") }, { ...SMALL, codecs: codecs("90p") }, SOUND], inits, fragments: fragments.toSorted((a, b) => a.time + a.duration - b.time - b.duration) };
 }
 
 /** A server that packages one broadcast, a recording beside it that is kept in memory, and another server that knows of the recording only. */
-export async function liveWorld(t: Scope, { segmentSeconds = 2, partMs = 333, dvrMinutes = 180, captions, prefersLowLatency = false, inputShows = liveVideo }: LiveWorldOptions = {}) {
+export async function liveWorld(t: Scope, { segmentSeconds = 2, partMs = 333, dvrMinutes = 180, captions, prefersLowLatency = false, isRecorded = true, inputShows = liveVideo }: LiveWorldOptions = {}) {
   const packages = createLivePackages({ settings: { segment_seconds: segmentSeconds, part_ms: partMs } });
   t.after(async () => packages.close());
   const kept = new Map<string, Buffer>();
   const broadcast = packages.open(VIDEO, { onSegment: keep });
   let packager = broadcast;
+  /** Number of segments that fit on the disk. */
+  const room = { segments: Infinity };
 
   function keep({ segment, bytes }: CutSegment): void {
     for (const [rendition, pieces] of Object.entries(bytes)) kept.set(`${VIDEO}/${rendition}/${segment.n}`, Buffer.concat(pieces));
   }
   const parts = {
-    timelineOf: async (uid: string): Promise<LiveTimeline | undefined> => (uid === VIDEO ? structuredClone(packager.timeline()) : undefined),
+    timelineOf: async (uid: string): Promise<LiveTimeline | undefined> => {
+      if (uid !== VIDEO) return undefined;
+      const timeline = structuredClone(packager.timeline());
+      return { ...timeline, segments: timeline.segments.slice(0, room.segments) };
+    },
     async stored(video: string, rendition: string, what: number | { run: string }) {
+      if (typeof what === "number" && what >= room.segments) return undefined;
       const bytes = kept.get(`${video}/${rendition}/${typeof what === "number" ? what : what.run}`);
       return bytes && { size: bytes.length, bytes: async () => bytes, read: ({ start, end } = { start: 0, end: bytes.length - 1 }) => Readable.from([bytes.subarray(start, (end ?? bytes.length - 1) + 1)]) };
     },
-    settings: { dvr_minutes: dvrMinutes }, ...(captions && { captions }), prefersLowLatency: async () => prefersLowLatency,
+    settings: { dvr_minutes: dvrMinutes }, ...(captions && { captions }), prefersLowLatency: async () => prefersLowLatency, isRecorded: async () => isRecorded,
   };
   const access = { check: (id: string) => (id === VIDEO ? Promise.resolve(liveVideo()) : id === INPUT ? Promise.resolve(inputShows()) : Promise.reject(streamErrors.videoNotFound({ uid: id }))) };
   const playback = createLivePlayback({ packages, ...parts });
@@ -79,5 +91,5 @@ export async function liveWorld(t: Scope, { segmentSeconds = 2, partMs = 333, dv
     return { status: response.status, body, text: body.toString(), headers: response.headers, cache: response.headers.get("cache-control") };
   };
   const taken = (by: typeof broadcast) => void (packager = by);
-  return { packages, broadcast, taken, playback, origin, elsewhere, get: getFrom(origin), getElsewhere: getFrom(elsewhere) };
+  return { packages, broadcast, taken, room, playback, origin, elsewhere, get: getFrom(origin), getElsewhere: getFrom(elsewhere) };
 }

@@ -23,6 +23,8 @@ export interface LivePlaybackParts {
   captions?: TextTracks;
   /** Whether low-latency HLS is what players get that do not say (`preferLowLatency` of the input). Default: never. */
   prefersLowLatency?(video: Video): Promise<boolean>;
+  /** True if broadcasts of an input are recorded (`recording.mode`). Default: always true. */
+  isRecorded?(input: string): Promise<boolean>;
   /** Octets of kept segments in memory that several viewers ask for. Default 32 MiB. */
   hotBytes?: number;
 }
@@ -38,8 +40,10 @@ export interface LivePlayback {
 }
 
 const CLIP = "manifest/clip.m3u8";
+/** Before the first broadcast, requests for these under the input uid get an empty 204, as on the hosted service. */
+const MANIFESTS = new Set(["manifest/video.m3u8", "manifest/video.mpd"]);
 
-export function createLivePlayback({ packages, timelineOf, stored, settings, captions, prefersLowLatency = async () => false, hotBytes = 32 * 1024 * 1024 }: LivePlaybackParts): LivePlayback {
+export function createLivePlayback({ packages, timelineOf, stored, settings, captions, prefersLowLatency = async () => false, isRecorded = async () => true, hotBytes = 32 * 1024 * 1024 }: LivePlaybackParts): LivePlayback {
   const sources = createLiveSources({ packages, timelineOf });
   const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
   const pieces = createLivePieces({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
@@ -71,6 +75,11 @@ export function createLivePlayback({ packages, timelineOf, stored, settings, cap
           ...live,
           async handle(viewing) {
             if (await handles(viewing.video)) return live.handle(viewing);
+            const { uid, liveInput } = viewing.video;
+            if (uid === liveInput) {
+              if (!(await isRecorded(liveInput))) throw streamErrors.liveNotRecorded();
+              if (MANIFESTS.has(live.path)) return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
+            }
             if (other !== undefined) return other.handle(viewing);
             throw live.path === CLIP ? streamErrors.liveOnly() : notPlayableYet(viewing.video);
           },

@@ -1,5 +1,5 @@
 import { type HlsPart, type LiveHlsSegment, type LowLatency, writeLivePlaylist } from "../../../protocol/hls/index.ts";
-import { ABOUT_AS_LONG, type TrackPart } from "./track.ts";
+import type { TrackPart } from "./track.ts";
 import { type Listed, listOf, nextOf, type RenditionList, type Source, windowStart } from "./lists.ts";
 
 /** How much of a broadcast a media playlist has. */
@@ -98,10 +98,10 @@ export function mediaPlaylist(source: Source, rendition: string, extent: Extent,
 }
 
 function lowLatencyOf(source: Source, rendition: string, { list, from, partTarget, targetDuration, others, query, suffix }: { list: RenditionList; from: number; partTarget: number; targetDuration: number; others: readonly string[]; query: string; suffix: Suffix }): LowLatency {
-  const next = nextPart(list);
   return {
     partTarget, partHoldBack: HOLD_BACK_PARTS * partTarget, holdBack: HOLD_BACK * targetDuration,
-    ...(next !== undefined && { hint: segmentUri(rendition, `${next.n}.${next.part}.m4s`, suffix) }),
+    // The last part of a segment closes it, so the next part then belongs to the next segment.
+    ...(list.open !== undefined && isForeseen(list.open, list.segments.at(-1)) && { hint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix) }),
     reports: others.flatMap((other) => {
       const its = listOf(source, other, from);
       const lastPart = its.open?.parts?.length ?? 0;
@@ -111,11 +111,7 @@ function lowLatencyOf(source: Source, rendition: string, { list, from, partTarge
   };
 }
 
-/** What comes next, as far as it can be told: of a segment that is as long as the one before it nothing more. */
-function nextPart({ segments, open }: RenditionList): { n: number; part: number } | undefined {
-  if (open === undefined) return undefined;
-  const before = segments.at(-1)?.duration ?? 0;
-  return Math.abs(open.duration - before) < ABOUT_AS_LONG ? { n: open.n + 1, part: 0 } : { n: open.n, part: open.parts!.length };
-}
+/** The first part of a run follows a discontinuity, which players must see before the hint. */
+const isForeseen = ({ parts, run }: Omit<Listed, "gap">, before: Listed | undefined): boolean => parts!.length > 0 || before?.run.id === run.id;
 
 const partsDuration = (parts: readonly TrackPart[] = []) => parts.reduce((sum, { duration }) => sum + duration, 0);

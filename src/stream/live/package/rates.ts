@@ -1,37 +1,57 @@
 import type { LiveRendition } from "../fragments.ts";
 import type { TrackSegment } from "./track.ts";
 
-/** What renditions turn out to need: a publisher sends what he likes, and what is said of it at its beginning is a guess. */
+/** Measured bitrates and frame rates of renditions. The values at the start of a run are estimates from the frame size. */
 export interface MeasuredRates {
-  /** A segment that is whole. */
+  /** Adds a complete segment. */
   add(rendition: string, segment: TrackSegment): void;
-  /** With the peak and the average of its segments, where they are more than was said. */
+  /** The rendition with the measured peak and average bitrate and frame rate of its last segments instead of the estimates. */
   of(rendition: LiveRendition): LiveRendition;
 }
 
-/** Bits per second that players are told are round, and do not change with every segment. */
+/** Bits per second. Rounding up keeps playlist values stable. */
 const STEP = 10_000;
-/** Parts of a second say nothing of what a second needs. */
-const LEAST_SECONDS = 0.5;
+/** Shorter segments are not representative of the bitrate per second. */
+const MIN_SECONDS = 0.5;
+/** Only the last segments count, so that a lower bitrate takes effect. */
+const WINDOW_SECONDS = 60;
+/** Frame rates of cameras and encoders. A measured rate within `NEAR` (relative) is rounded to one of these. */
+const COMMON_RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
+const NEAR = 0.0005;
+
+interface Measured {
+  bits: number;
+  seconds: number;
+  frames: number;
+}
 
 export function createMeasuredRates(): MeasuredRates {
-  const measured = new Map<string, { peak: number; bits: number; seconds: number }>();
+  const windows = new Map<string, { run: string; segments: Measured[] }>();
 
   return {
-    add(rendition, { duration, parts }) {
-      if (duration < LEAST_SECONDS) return;
-      const bits = 8 * parts.reduce((sum, { size }) => sum + size, 0);
-      const rates = measured.getOrInsertComputed(rendition, () => ({ peak: 0, bits: 0, seconds: 0 }));
-      rates.peak = Math.max(rates.peak, bits / duration);
-      rates.bits += bits;
-      rates.seconds += duration;
+    add(rendition, { run, duration, parts }) {
+      if (duration < MIN_SECONDS) return;
+      let window = windows.get(rendition);
+      // A new run may use a different encoder.
+      if (window?.run !== run.id) windows.set(rendition, (window = { run: run.id, segments: [] }));
+      const { segments } = window;
+      segments.push({ bits: 8 * sum(parts, ({ size }) => size), seconds: duration, frames: sum(parts, ({ frames }) => frames) });
+      while (sum(segments, ({ seconds }) => seconds) - segments[0]!.seconds >= WINDOW_SECONDS) segments.shift();
     },
     of(rendition) {
-      const rates = measured.get(rendition.name);
-      if (rates === undefined) return rendition;
-      return { ...rendition, peakBandwidth: Math.max(rendition.peakBandwidth, roundUp(rates.peak)), averageBandwidth: Math.max(rendition.averageBandwidth, roundUp(rates.bits / rates.seconds)) };
+      const segments = windows.get(rendition.name)?.segments;
+      if (segments === undefined) return rendition;
+      const seconds = sum(segments, (one) => one.seconds);
+      const frameRate = sum(segments, ({ frames }) => frames) / seconds;
+      return {
+        ...rendition,
+        peakBandwidth: roundUp(Math.max(...segments.map((one) => one.bits / one.seconds))), averageBandwidth: roundUp(sum(segments, ({ bits }) => bits) / seconds),
+        ...(frameRate > 0 && { frameRate: COMMON_RATES.find((common) => Math.abs(frameRate / common - 1) < NEAR) ?? Math.round(frameRate * 1000) / 1000 }),
+      };
     },
   };
 }
 
-const roundUp = (rate: number) => Math.ceil(rate / STEP) * STEP;
+const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
+/** Durations are sums of fractions, so a value slightly above a step counts as that step. */
+const roundUp = (rate: number) => Math.ceil(rate / STEP - 1e-6) * STEP;

@@ -7,7 +7,7 @@ import { type Source, targetDurationOf } from "./lists.ts";
 import type { PlaylistSettings } from "./playlists.ts";
 
 /** A broadcast or its recording, wherever it comes from. */
-export interface LiveSource extends Source, Omit<PlaylistSettings, "dvrSeconds"> {
+export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDuration"> {
   /** Packaged in this process. */
   broadcast?: Broadcast;
   /** That are offered now. */
@@ -36,7 +36,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
     if (known !== undefined) return known;
     const timeline = await timelineOf(uid);
     if (timeline === undefined) return undefined;
-    const source = { timeline, targetDuration: targetDurationOf(timeline.segments), partTarget: 0, renditions: timeline.ended ? renditionsOf(timeline) : (timeline.runs.at(-1)?.renditions ?? []) };
+    const source = { timeline, targetDuration: targetDurationOf(timeline.segments), renditions: timeline.ended ? renditionsOf(timeline) : (timeline.runs.at(-1)?.renditions ?? []) };
     if (!timeline.ended) return source;
     recordings.set(uid, source);
     let segments = [...recordings.values()].reduce((sum, one) => sum + one.timeline.segments.length, 0);
@@ -54,14 +54,19 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
       const broadcast = packages.of(uid);
       if (broadcast === undefined) return stored(uid);
       const timeline = broadcast.timeline();
+      if (timeline.ended) {
+        // If the rest of the broadcast could not be stored, the recording ends earlier.
+        const recording = await stored(uid);
+        if (recording?.timeline.ended === true && recording.timeline.segments.length !== timeline.segments.length) return recording;
+      }
       if (!broadcast.running && !timeline.ended) {
         // Nobody publishes here: somebody may elsewhere by now.
         const elsewhere = await stored(uid);
         if (elsewhere !== undefined && (elsewhere.timeline.ended || elsewhere.timeline.segments.length > timeline.segments.length)) return elsewhere;
       }
-      const { recent, targetDuration, partTarget } = broadcast;
+      const { recent, targetDuration } = broadcast;
       return {
-        timeline, recent, targetDuration, partTarget, broadcast,
+        timeline, recent, targetDuration, broadcast,
         // Asked for after the viewer has waited for a beginning.
         get renditions() {
           return (timeline.ended ? renditionsOf(timeline) : (broadcast.current?.renditions ?? timeline.runs.at(-1)?.renditions ?? [])).map(broadcast.rates.of);

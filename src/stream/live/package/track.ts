@@ -6,6 +6,8 @@ export interface TrackSegment {
   readonly run: { id: string; started: number };
   /** Seconds on the timeline of the run: where all renditions were cut. */
   readonly start: number;
+  /** Presentation time of the first sample. Undefined before the first sample. */
+  begins?: number;
   /** Of its parts, and of what is in no part yet. */
   duration: number;
   readonly parts: TrackPart[];
@@ -18,17 +20,22 @@ export interface TrackPart {
   /** There is a key frame in it. */
   independent: boolean;
   size: number;
+  /** Number of video frames. */
+  frames: number;
   bytes: readonly Buffer[];
 }
 
-/** Where the segments of a run begin, of all its renditions: the first at its first fragment. */
+/** Start of a segment in all renditions of a run, in seconds on the run timeline. The first is at the first fragment. */
 export interface Cut {
   n: number;
+  /** Decode and presentation time of the first video frame. Audio is cut at the presentation time. */
   time: number;
+  shown: number;
 }
 
 export interface TrackParts {
   run: { id: string; started: number };
+  kind: "video" | "audio";
   /** Those of the run so far; whoever makes the track adds to them. Never empty when a fragment is added. */
   cuts: readonly Cut[];
   partSeconds: number;
@@ -46,17 +53,17 @@ export interface Track {
 
 /** Durations are fractions of different timescales: what differs by less is the same. */
 const SAME = 0.002;
-/** Publishers' clocks tick in milliseconds, and no two pictures are as close as this. */
-export const ABOUT_AS_LONG = 0.008;
 
-export function createTrack({ run, cuts, partSeconds, onSegment }: TrackParts): Track {
+export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackParts): Track {
   /** Index in `cuts` of the segment that is open. */
   let at = -1;
   let open: TrackSegment | undefined;
-  let before = 0;
   let pending: Buffer[] = [];
   let pendingSeconds = 0;
+  let pendingFrames = 0;
   let pendingKey = false;
+
+  const timeOf = (cut: Cut) => (kind === "audio" ? cut.shown : cut.time);
 
   function begin(index: number): void {
     at = index;
@@ -67,9 +74,10 @@ export function createTrack({ run, cuts, partSeconds, onSegment }: TrackParts): 
 
   function closePart(): void {
     if (pending.length === 0 || open === undefined) return;
-    open.parts.push({ duration: pendingSeconds, independent: pendingKey, size: pending.reduce((sum, { length }) => sum + length, 0), bytes: pending });
+    open.parts.push({ duration: pendingSeconds, independent: pendingKey, size: pending.reduce((sum, { length }) => sum + length, 0), frames: pendingFrames, bytes: pending });
     pending = [];
     pendingSeconds = 0;
+    pendingFrames = 0;
     pendingKey = false;
     onSegment(open);
   }
@@ -77,30 +85,34 @@ export function createTrack({ run, cuts, partSeconds, onSegment }: TrackParts): 
   function closeSegment(): void {
     if (open === undefined) return;
     closePart();
-    before = open.duration;
     open.whole = true;
     const closed = open;
     open = undefined;
     onSegment(closed);
   }
 
-  function add({ time, duration, key, bytes }: LiveFragment): void {
+  function add({ time, duration, key, offset = 0, frames = 0, nextKey, bytes }: LiveFragment): void {
     // The cut was made at a key frame of another rendition: the nearest beginning of a fragment is meant, whatever the timescales make of it.
     const begun = time + duration / 2;
     if (at >= 0 && open === undefined) return;
     if (at < 0) begin(0);
-    while (cuts[at + 1] !== undefined && begun >= cuts[at + 1]!.time) {
+    while (cuts[at + 1] !== undefined && begun >= timeOf(cuts[at + 1]!)) {
       closeSegment();
       begin(at + 1);
     }
-    if (at > 0 && begun < cuts[at]!.time) return;
+    if (at > 0 && begun < timeOf(cuts[at]!)) return;
+    open!.begins ??= time + offset;
     if (pendingSeconds + duration > partSeconds + SAME) closePart();
     pending.push(bytes);
     pendingSeconds += duration;
+    pendingFrames += frames;
     pendingKey ||= key;
     open!.duration += duration;
-    // Another one like it has no room; or the segment is as long as the one before, and a key frame comes now.
-    if (pendingSeconds + duration > partSeconds + SAME || Math.abs(open!.duration - before) < ABOUT_AS_LONG) closePart();
+    const next = cuts[at + 1];
+    if (next !== undefined && (time + duration > timeOf(next) - SAME || (nextKey !== undefined && Math.abs(nextKey - next.shown) < SAME))) {
+      closeSegment();
+      begin(at + 1);
+    } else if (pendingSeconds + duration > partSeconds + SAME) closePart();
   }
 
   return {

@@ -36,6 +36,20 @@ export function momentOf(timeline: LiveTimeline, time: number | "latest", height
   return { run, rendition: pictureIn(found, run, height)!, n: found.n, offset };
 }
 
+/** The segment at the moment and its successors in the same run and rendition, until they cover `seconds` or end. */
+export function segmentsFrom({ segments }: LiveTimeline, { rendition, n, offset }: Moment, seconds: number): { segments: number[]; duration: number } {
+  const first = segments.findIndex((segment) => segment.n === n);
+  const found: number[] = [];
+  let duration = 0;
+  for (const segment of segments.slice(first)) {
+    const length = segment.durations[rendition.name] ?? 0;
+    if (length <= 0 || segment.run !== segments[first]!.run || duration >= offset + seconds) break;
+    found.push(segment.n);
+    duration += length;
+  }
+  return { segments: found, duration };
+}
+
 function pictureIn(segment: LiveSegment, run: LiveTimelineRun, height: number): LiveRendition | undefined {
   const pictures = run.renditions.filter(({ kind, name }) => kind === "video" && (segment.durations[name] ?? 0) > 0).sort((a, b) => (a.height ?? 0) - (b.height ?? 0));
   return pictures.find((rendition) => (rendition.height ?? 0) >= height) ?? pictures.at(-1);

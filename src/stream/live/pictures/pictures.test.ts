@@ -7,12 +7,13 @@ import { test, type TestContext } from "node:test";
 import { clip, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
 import { createManualClock, UserError } from "../../../kernel/index.ts";
 import type { Sendable } from "../../delivery/send-bytes.ts";
-import type { Viewing } from "../../delivery/route.ts";
+import type { DeliveryRoute, Viewing } from "../../delivery/route.ts";
 import { streamErrors } from "../../errors.ts";
 import { openTools } from "../../media/media.testing.ts";
 import { testModel, testVideo } from "../../videos/videos.testing.ts";
+import type { Video } from "../../videos/video.ts";
 import type { LiveTimeline } from "../timeline.ts";
-import { momentOf } from "./moment.ts";
+import { momentOf, segmentsFrom } from "./moment.ts";
 import { createLivePictures } from "./pictures.ts";
 
 const COLOURS = ["red", "green", "blue"] as const;
@@ -43,14 +44,26 @@ async function open(t: TestContext) {
       return { bytes: async () => readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4")) };
     },
   });
-  const [route] = pictures.over([{ path: "thumbnails/thumbnail.jpg", want: "play", handle: () => Promise.reject(streamErrors.notReady({ state: "elsewhere" })) }]);
-  async function get(query = "", video = VIDEO) {
-    const answer = { bytes: Buffer.alloc(0), cache: undefined as unknown };
-    await route!.handle({ video, query: new URLSearchParams(query), sendObject: async (object: Sendable, about: { cache?: unknown }) => void Object.assign(answer, { bytes: await buffer(object.read()), cache: about.cache }) } as unknown as Viewing);
-    assert.deepEqual(readdirSync(scratch), []);
+  const [still, moving] = pictures.over(["jpg", "gif"].map((extension) => ({ path: `thumbnails/thumbnail.${extension}`, want: "play", handle: () => Promise.reject(streamErrors.notReady({ state: "elsewhere" })) })));
+  const get = async (query = "", video = VIDEO) => {
+    const answer = await ask(still!, query, video);
     return { ...answer, ...(await look(folder, answer.bytes)) };
+  };
+  const getGif = async (query = "", video = VIDEO) => {
+    const answer = await ask(moving!, query, video);
+    const path = join(folder, "seen.gif");
+    writeFileSync(path, answer.bytes);
+    const pixels = [...(await runFfmpeg(["-i", path, "-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]))];
+    const frames = Array.from({ length: pixels.length / 3 }, (_, n) => pixels.slice(3 * n, 3 * n + 3));
+    return { type: answer.type, cache: answer.cache, frames: frames.length, colours: [...new Set(frames.map((frame) => COLOURS[frame.indexOf(Math.max(...frame))]!))] };
+  };
+  async function ask(route: DeliveryRoute, query: string, video: Video) {
+    const answer = { bytes: Buffer.alloc(0), cache: undefined as unknown, type: "" };
+    await route.handle({ video, query: new URLSearchParams(query), sendObject: async (object: Sendable, about: { type: string; cache?: unknown }) => void Object.assign(answer, { bytes: await buffer(object.read()), cache: about.cache, type: about.type }) } as unknown as Viewing);
+    assert.deepEqual(readdirSync(scratch), []);
+    return answer;
   }
-  return { get, shown, clock, drawn: () => drawn };
+  return { get, getGif, shown, clock, drawn: () => drawn };
 }
 
 async function look(folder: string, jpeg: Buffer): Promise<{ size: string; colour: string }> {
@@ -73,6 +86,36 @@ test("a running broadcast shows what is on, a moment of it, and its recording th
   for (const [time, colour] of [["0s", "red"], ["0.96s", "red"], ["1.5s", "green"], ["2.5s", "blue"], ["1h", "blue"]] as const) assert.equal((await get(`time=${time}`)).colour, colour, time);
   shown.ended = true;
   assert.equal((await get("", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.5 })).colour, "green");
+});
+
+test("reports that recording is off rather than that nothing was broadcast", async () => {
+  const input = { ...VIDEO, uid: VIDEO.liveInput!, state: "pendingupload" as const };
+  const parts = { tools: {} as never, stored: async () => undefined, timelineOf: async () => undefined, folder: tmpdir(), clock: createManualClock(0) };
+  for (const [isRecorded, kind] of [[false, "liveNotRecorded"], [true, "liveNotBegun"]] as const) {
+    const [route] = createLivePictures({ ...parts, isRecorded: async () => isRecorded }).over([{ path: "thumbnails/thumbnail.gif", want: "play", handle: () => Promise.reject(streamErrors.liveNotBegun()) }]);
+    await assert.rejects(route!.handle({ video: input, query: new URLSearchParams() } as unknown as Viewing), (err: unknown) => err instanceof UserError && err.kind === kind);
+  }
+});
+
+test("serves a running broadcast as an animated GIF: its last seconds, or from a given time", needsFfmpeg, async (t) => {
+  const { getGif, shown } = await open(t);
+  shown.segments = 3;
+  assert.deepEqual(await getGif("duration=2s&fps=10"), { type: "image/gif", cache: 5, frames: 20, colours: ["green", "blue"] });
+  assert.deepEqual(await getGif("time=0s&duration=1.5s&fps=10"), { type: "image/gif", cache: 3600, frames: 15, colours: ["red", "green"] });
+  // Longer than the broadcast so far.
+  assert.deepEqual((await getGif("fps=4")).colours, ["red", "green", "blue"]);
+  shown.ended = true;
+  assert.deepEqual((await getGif("duration=1s&fps=5", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.4 })).colours, ["green", "blue"]);
+});
+
+test("segmentsFrom stops at the end of the run and at a gap in the rendition", () => {
+  const timeline = timelineOf(5);
+  timeline.runs.push({ ...timeline.runs[0]!, id: "2".repeat(32) });
+  timeline.segments[4]!.run = 1;
+  const from = (n: number, offset: number, seconds: number) => segmentsFrom(timeline, { run: timeline.runs[0]!, rendition: timeline.runs[0]!.renditions[0]!, n, offset }, seconds).segments;
+  assert.deepEqual([from(0, 0, 1), from(0, 0.5, 1), from(1, 0, 10)], [[0], [0, 1], [1, 2, 3]]);
+  timeline.segments[2]!.durations = { audio: 1 };
+  assert.deepEqual(from(0, 0, 10), [0, 1]);
 });
 
 test("videos with a file, those of uploads, and broadcasts that have not begun are for others; nonsense is refused", needsFfmpeg, async (t) => {

@@ -26,6 +26,8 @@ export interface AssemblyParts {
   /** As large as recordings are: for those whose runs are not alike. */
   folder: string;
   log: Log;
+  /** Called when a recording has been merged into one file or cannot be merged. If it fails, the job is retried. */
+  onDone?(video: string): Promise<void>;
   /** Milliseconds before another attempt. Default: that of jobs. */
   backoff?: (attempt: number) => number;
 }
@@ -42,7 +44,7 @@ export interface Assembly {
 const ASSEMBLE_JOB = "stream.live.assemble";
 const LEASE_MS = 30_000;
 
-export function createAssembly({ jobs, objects, videos, recordings, probe, tools, folder, log, backoff }: AssemblyParts): Assembly {
+export function createAssembly({ jobs, objects, videos, recordings, probe, tools, folder, log, onDone, backoff }: AssemblyParts): Assembly {
   let worker: JobWorker | undefined;
 
   async function assemble(uid: string, signal: AbortSignal): Promise<void> {
@@ -91,6 +93,7 @@ export function createAssembly({ jobs, objects, videos, recordings, probe, tools
       if (!(err instanceof Mp4Error) && !(err instanceof ProbeRefused)) throw err;
       log.error({ err, video: uid }, `a recording cannot be put into one file, and is played only: ${messageOf(err)}`);
     }
+    await onDone?.(uid);
   }
 
   return {

@@ -6,7 +6,7 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 export interface Recordings {
   /**
    * Begins to keep a video, or goes on with it: what another process has left open is finished first. One process at a time for one video.
-   * `onFault`: nothing more is kept from now on, the disk may be full; called once.
+   * `onFault`: called once if the disk is full (writes are retried), or if too much data is queued and recording stops.
    */
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<Recording>;
   /** Read from the tables; of one that runs on, only what is new. Undefined: nothing is kept of this video. */
@@ -46,9 +46,9 @@ export interface Recording {
   run(run: LiveRun): RunSink;
   /** A segment is cut, and kept from now on. Octets by rendition, as `LiveFragment.bytes` were. */
   keep(cut: CutSegment): void;
-  /** Resolves when everything that was handed over is kept, or cannot be. */
+  /** Resolves when all data passed so far is stored or discarded; while the store fails, after a few seconds. */
   settled(): Promise<void>;
-  /** What was handed over is kept still, nothing else is taken. */
+  /** Stores the data passed so far, retrying for a few seconds if the store fails. Accepts no more data. */
   close(): Promise<void>;
 }
 

@@ -24,6 +24,8 @@ export interface RecordTables {
     /** JSON, seconds by rendition: how long each is, and where each ends on the timeline of its run. */
     durations: string;
     ends: string;
+    /** JSON, seconds by rendition: presentation time of the first sample. Null for segments written by earlier versions. */
+    starts: string | null;
     /** Octets of all renditions. */
     size: number;
   };
@@ -57,6 +59,11 @@ export const recordMigrations: Migration[] = [{
       .addColumn("size", "bigint", (column) => column.notNull())
       .addPrimaryKeyConstraint("stream_live_segments_key", ["video_uid", "n"])
       .execute();
+  },
+}, {
+  name: "live-record-002-segment-starts",
+  async up(db) {
+    await db.schema.alterTable("stream_live_segments").addColumn("starts", "text").execute();
   },
 }];
 
@@ -102,10 +109,11 @@ export function createRecordTable(db: Db): RecordTable {
       await db.write(tables.insertInto("stream_live_recordings").values({ video_uid: video, ended_at: now }).onConflict((conflict) => conflict.column("video_uid").doUpdateSet({ ended_at: now })));
     },
     async insertRun(video, { id, started, renditions }) {
-      await db.write(tables.insertInto("stream_live_runs").values({ video_uid: video, run_id: id, started_at: Math.round(started), renditions: JSON.stringify(renditions) }));
+      await db.write(tables.insertInto("stream_live_runs").values({ video_uid: video, run_id: id, started_at: Math.round(started), renditions: JSON.stringify(renditions) })
+        .onConflict((conflict) => conflict.columns(["video_uid", "run_id"]).doNothing()));
     },
-    async insertSegment(video, { n, run, start, durations, ends, size }) {
-      await db.write(tables.insertInto("stream_live_segments").values({ video_uid: video, n, run_id: run, start_s: start, durations: JSON.stringify(durations), ends: JSON.stringify(ends), size })
+    async insertSegment(video, { n, run, start, durations, starts, ends, size }) {
+      await db.write(tables.insertInto("stream_live_segments").values({ video_uid: video, n, run_id: run, start_s: start, durations: JSON.stringify(durations), ends: JSON.stringify(ends), starts: starts === undefined ? null : JSON.stringify(starts), size })
         .onConflict((conflict) => conflict.columns(["video_uid", "n"]).doNothing()));
     },
     async runs(video) {
@@ -127,6 +135,6 @@ export function createRecordTable(db: Db): RecordTable {
   };
 }
 
-function fromRow({ n, run_id: run, start_s: start, durations, ends, size }: SegmentRow): KeptSegment {
-  return { n, run, start, durations: JSON.parse(durations) as Record<string, number>, ends: JSON.parse(ends) as Record<string, number>, size };
+function fromRow({ n, run_id: run, start_s: start, durations, ends, starts, size }: SegmentRow): KeptSegment {
+  return { n, run, start, durations: JSON.parse(durations) as Record<string, number>, ...(starts !== null && { starts: JSON.parse(starts) as Record<string, number> }), ends: JSON.parse(ends) as Record<string, number>, size };
 }

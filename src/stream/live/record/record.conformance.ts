@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
+import type { UserError } from "../../../kernel/index.ts";
+import { storeErrors } from "../../../store/index.ts";
 import { liveInitKey, liveSegmentKey } from "../timeline.ts";
 import { recordMigrations } from "./record-table.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
@@ -29,7 +31,7 @@ export function recordConformance(engine: TestEngine): void {
     await recording.settled();
     const expected = {
       video: VIDEO, ended: false, runs: [first, second].map(({ id, started, renditions }) => ({ id, started, renditions })),
-      segments: [{ n: 0, run: 0, start: 0 }, { n: 1, run: 0, start: 2 }, { n: 2, run: 1, start: 0 }].map((one) => ({ ...one, durations: { source: 2, audio: 2 } })),
+      segments: [{ n: 0, run: 0, start: 0 }, { n: 1, run: 0, start: 2 }, { n: 2, run: 1, start: 0 }].map((one) => ({ ...one, durations: { source: 2, audio: 2 }, starts: { source: one.start, audio: one.start + 0.01 } })),
     };
     assert.deepEqual(await recordings.timeline(VIDEO), expected);
     assert.deepEqual(await elsewhere.timeline(VIDEO), expected);
@@ -70,7 +72,7 @@ export function recordConformance(engine: TestEngine): void {
     // Nobody closes it: another process finds what is there.
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
     const next = await elsewhere.open(VIDEO);
-    assert.deepEqual(next.timeline.segments.slice(0, 3), [0, 1, 2].map((n) => ({ n, run: 0, start: n * 2, durations: { source: 2, audio: 2 } })));
+    assert.deepEqual(next.timeline.segments.slice(0, 3), [0, 1, 2].map((n) => ({ n, run: 0, start: n * 2, durations: { source: 2, audio: 2 }, ...(n < 2 && { starts: { source: n * 2, audio: n * 2 + 0.01 } }) })));
     assert.equal(next.timeline.segments.length, 4);
     const lost = 28 - 24 - 2 * next.timeline.segments[3]!.durations["source"]! / 0.5;
     assert.ok(lost >= 0 && lost <= 2, `${lost} of the fragments are lost`);
@@ -92,27 +94,122 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual((await elsewhere.timeline(VIDEO))!.segments.map(({ run }) => run), [0, 0, 0, 0, 1]);
   });
 
-  test("a disk that is full ends the recording, and what was kept before is a recording", async (t) => {
+  test("retries failed writes and loses nothing of the broadcast", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
-    let full = false;
+    const tries = { failed: 0 };
     const faults: unknown[] = [];
-    const { recordings, clock } = await openRecordings(t, {
-      db, around: (objects) => ({ ...objects, put: (...args) => (full ? Promise.reject(new Error("no space left")) : objects.put(...args)) }),
+    const { recordings, clock, objects } = await openRecordings(t, {
+      db, around: (store) => ({ ...store, put: (...args) => (args[0] === liveSegmentKey(VIDEO, "audio", 1) && ++tries.failed <= 7 ? Promise.reject(new Error("503 Slow Down")) : store.put(...args)) }),
     });
     const recording = await recordings.open(VIDEO, { onFault: (err) => void faults.push((err as Error).message) });
     const run = testRun("1");
     const sink = recording.run(run);
-    for (let n = 0; n < 5; n++) {
-      const { fragments, cut } = testSegment(run, n);
+    const fed = Array.from({ length: 5 }, (_, n) => testSegment(run, n));
+    for (const { fragments, cut } of fed) {
       for (const fragment of fragments) sink.fragment(fragment);
       clock.advance(2000);
       recording.keep(cut);
-      await recording.settled();
-      full = n >= 1;
     }
+    while (tries.failed <= 7) {
+      clock.advance(1000);
+      await new Promise(setImmediate);
+    }
+    await recording.settled();
     await recording.close();
-    full = false;
-    assert.deepEqual(faults, ["no space left"]);
-    assert.equal((await recordings.finish(VIDEO)).duration, 4);
+    assert.deepEqual(faults, []);
+    assert.equal((await recordings.finish(VIDEO)).duration, 10);
+    for (const [n, { fragments }] of fed.entries()) assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(), joined(fragments, "source"));
+    assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
+  });
+
+  test("reports a full disk once; records everything if space is freed, otherwise keeps the stored part as recording", async (t) => {
+    for (const roomAgain of [true, false]) {
+      const { db } = await engine.open(t, recordMigrations);
+      let full = false;
+      const refused = Promise.withResolvers<void>();
+      const faults: unknown[] = [];
+      const { recordings, clock } = await openRecordings(t, {
+        db, around: (objects) => ({ ...objects, put: (...args) => (full ? (refused.resolve(), Promise.reject(storeErrors.diskFull({ what: "the disk" }))) : objects.put(...args)) }),
+      });
+      const recording = await recordings.open(VIDEO, { onFault: (err) => void faults.push((err as UserError).kind) });
+      const run = testRun("1");
+      const sink = recording.run(run);
+      for (let n = 0; n < 5; n++) {
+        const { fragments, cut } = testSegment(run, n);
+        for (const fragment of fragments) sink.fragment(fragment);
+        clock.advance(2000);
+        recording.keep(cut);
+        if (n < 2) await recording.settled();
+        full = n >= 1;
+      }
+      await refused.promise;
+      full = !roomAgain;
+      const ending = { closed: false };
+      const closing = recording.close().then(() => (ending.closed = true));
+      while (!ending.closed) {
+        clock.advance(1000);
+        await new Promise(setImmediate);
+      }
+      await closing;
+      full = false;
+      assert.deepEqual(faults, ["diskFull"]);
+      assert.equal((await recordings.finish(VIDEO)).duration, roomAgain ? 10 : 4);
+    }
+  });
+
+  test("removes files outside of the playlist when a full disk stops part of a segment", async (t) => {
+    const { db } = await engine.open(t, recordMigrations);
+    const full = { rendition: "" };
+    const refused = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const { recordings, clock, objects } = await openRecordings(t, {
+      // The journal has no page that could restore the segment.
+      db, pageMs: 1e9, around: (store) => ({ ...store, async put(...args) {
+        if (full.rendition === "") return store.put(...args);
+        if (args[0].includes(`/${full.rendition}/`)) {
+          refused.resolve();
+          throw storeErrors.diskFull({ what: "the disk" });
+        }
+        // This write is slower than the failing one and finishes after it.
+        await released.promise;
+        return store.put(...args);
+      } }),
+    });
+    const recording = await recordings.open(VIDEO);
+    const run = testRun("1");
+    const sink = recording.run(run);
+    for (const name of ["source", "audio"]) sink.init(name, Buffer.from(name));
+    recording.run(testRun("2")).init("source", Buffer.from("of a run without segments"));
+    for (let n = 0; n < 3; n++) {
+      const { fragments, cut } = testSegment(run, n);
+      for (const fragment of fragments) sink.fragment(fragment);
+      await recording.settled();
+      full.rendition = n === 2 ? "audio" : "";
+      clock.advance(2000);
+      recording.keep(cut);
+    }
+    await refused.promise;
+    const ending = { closed: false };
+    const closing = recording.close().then(() => (ending.closed = true));
+    for (let seconds = 0; seconds < 60; seconds++) {
+      clock.advance(1000);
+      await new Promise(setImmediate);
+    }
+    assert.equal(ending.closed, false, "waits for a write that may still succeed");
+    released.resolve();
+    while (!ending.closed) {
+      clock.advance(1000);
+      await new Promise(setImmediate);
+    }
+    await closing;
+    full.rendition = "";
+    const { segments, duration, size } = await recordings.finish(VIDEO);
+    const timeline = (await recordings.timeline(VIDEO))!;
+    const listed = timeline.segments.flatMap(({ n, durations }) => Object.keys(durations).map((name) => `${name}/${n}.m4s`));
+    const inits = timeline.runs.flatMap(({ id }) => ["source", "audio"].map((name) => `${name}/init-${id}.mp4`));
+    assert.deepEqual((await keysOf(objects, `stream/${VIDEO}/live/`)).toSorted(), [...listed, ...inits].toSorted());
+    assert.equal(timeline.segments.reduce((sum, { durations }) => sum + durations["source"]!, 0), duration);
+    const sizes = await Promise.all(listed.map(async (key) => (await objects.open(`stream/${VIDEO}/live/${key}`))!.size));
+    assert.deepEqual([segments, duration, sizes.reduce((sum, one) => sum + one, 0)], [2, 4, size]);
   });
 }

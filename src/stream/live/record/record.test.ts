@@ -6,6 +6,7 @@ import type { LiveFragment } from "../fragments.ts";
 import { liveSegmentKey } from "../timeline.ts";
 import { cutFragments } from "./cut.ts";
 import { decodePage, encodePage } from "./journal.ts";
+import type { RecordTables } from "./record-table.ts";
 import { recordConformance } from "./record.conformance.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
 
@@ -86,6 +87,29 @@ test("nothing is lost when it dies between two segments that were cut at once: w
   assert.equal((await elsewhere.finish(VIDEO)).duration, 4);
   for (const n of [0, 1]) assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(), joined(fed[n]!.fragments, "source"));
   writing.resolve();
+  await recording.close();
+});
+
+test("journal pages are deleted only when the row of their segment is stored", async (t) => {
+  const deletions: { rows: number }[] = [];
+  const { recordings, clock, db } = await openRecordings(t, { around: (store) => ({ ...store, delete: async (keys) => {
+    if (keys.some((key) => key.includes("/live/open/"))) deletions.push({ rows: (await db.tables<RecordTables>().selectFrom("stream_live_segments").select("n").execute()).length });
+    return store.delete(keys);
+  } }) });
+  const recording = await recordings.open(VIDEO);
+  const run = testRun("1");
+  const sink = recording.run(run);
+  for (let n = 0; n < 3; n++) {
+    const { fragments, cut } = testSegment(run, n);
+    for (const fragment of fragments) {
+      sink.fragment(fragment);
+      clock.advance(600);
+      await recording.settled();
+    }
+    recording.keep(cut);
+    await recording.settled();
+  }
+  assert.deepEqual(deletions, [{ rows: 1 }, { rows: 2 }, { rows: 3 }]);
   await recording.close();
 });
 

@@ -46,7 +46,7 @@ export function testSegment(run: LiveRun, n: number, { place = 0, start = n * 2,
     fragments.push({ rendition: "source", time: start + i / 2, duration: 0.5, key: i === 0, bytes: randomBytes(size) });
     fragments.push({ rendition: "audio", time: start + i / 2 + 0.01, duration: 0.5, key: true, bytes: randomBytes(size / 10) });
   }
-  const segment: LiveSegment = { n, run: place, start, durations: { source: 2, audio: 2 } };
+  const segment: LiveSegment = { n, run: place, start, durations: { source: 2, audio: 2 }, starts: { source: start, audio: start + 0.01 } };
   const of = (name: string) => fragments.filter(({ rendition }) => rendition === name).map(({ bytes }) => bytes);
   return { fragments, cut: { run: run.id, segment, bytes: { source: of("source"), audio: of("audio") } } };
 }

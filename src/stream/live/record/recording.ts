@@ -1,5 +1,5 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
-import type { ObjectStore } from "../../../store/index.ts";
+import { isStoreError, type ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment, LiveRun, RunSink } from "../fragments.ts";
 import { liveInitKey, liveSegmentKey, type LiveTimeline } from "../timeline.ts";
 import type { Journal } from "./journal.ts";
@@ -13,7 +13,7 @@ export interface RecordingParts {
   table: RecordTable;
   journal: Journal;
   objects: Pick<ObjectStore, "put">;
-  clock: Pick<Clock, "now">;
+  clock: Clock;
   log: Log;
   /** Milliseconds between two pages of what is in no segment yet. */
   pageMs: number;
@@ -22,48 +22,80 @@ export interface RecordingParts {
   onFault(err: unknown): void;
 }
 
-/** Writes in the order in which things came, one after the other; after the first that cannot be written nothing more is. */
+/** Milliseconds before a failed write is retried, doubled from `first` up to `longest`. */
+const RETRY_MS = { first: 200, longest: 5000 };
+/** Maximum time that closing a recording waits for a failing store. */
+const CLOSING_MS = 20_000;
+
+/**
+ * Writes sequentially in arrival order. Failed writes are retried until they succeed, so a store or database outage of a minute
+ * loses no data. The rest is discarded only if `mostWaiting` octets are queued or the recording is closed in the meantime.
+ */
 export function createRecording(parts: RecordingParts): Recording {
   const { video, timeline, table, journal, objects, clock, log, pageMs, mostWaiting } = parts;
   const pending = createPending();
+  const givenUp = new AbortController();
+  const stopped = givenUp.signal;
   let queue = Promise.resolve();
   let waiting = 0;
-  let faulty = false;
+  let reported = false;
   let closed = false;
+  /** Time at which failing writes are abandoned. */
+  let deadline = Infinity;
   let page = 0;
   let pagedAt = -Infinity;
   let paging = false;
 
   function enqueue(size: number, work: () => Promise<void>) {
-    if (faulty || closed) return;
+    if (stopped.aborted || closed) return;
     waiting += size;
-    if (waiting > mostWaiting) return fault(tooSlow(waiting));
-    queue = queue.then(async () => {
-      if (!faulty) await work();
-    }).catch(fault).finally(() => {
+    if (waiting > mostWaiting) return giveUp(tooSlow(waiting));
+    queue = queue.then(() => untilWritten(work)).finally(() => {
       waiting -= size;
     });
   }
 
-  function fault(err: unknown) {
-    if (faulty) return;
-    faulty = true;
-    log.error({ err, video }, "a broadcast cannot be recorded any further");
+  async function untilWritten(work: () => Promise<void>) {
+    for (let wait = RETRY_MS.first, failures = 0; !stopped.aborted; wait = Math.min(2 * wait, RETRY_MS.longest)) {
+      try {
+        await work();
+        if (failures > 0) log.info({ video, failures }, "live: recording resumed");
+        return;
+      } catch (err) {
+        if (failures++ === 0) log.warn({ err, video }, "live: failed to write a recording, will retry");
+        // The operator has to free space: retries alone do not help.
+        if (isStoreError(err, "diskFull")) report(err);
+        if (clock.now() >= deadline) return giveUp(err);
+        await clock.sleep(Math.min(wait, Math.max(0, deadline - clock.now())), stopped).catch(() => {});
+      }
+    }
+  }
+
+  function giveUp(err: unknown) {
+    if (stopped.aborted) return;
+    givenUp.abort();
+    log.error({ err, video }, "live: recording stopped; the rest of the broadcast will not be saved");
+    report(err);
+  }
+
+  function report(err: unknown) {
+    if (reported) return;
+    reported = true;
     parts.onFault(err);
   }
 
   async function writePages() {
     for (const { run, fragments, written } of pending.pages()) {
-      const number = page++;
-      await journal.write(video, number, { run, fragments });
-      written(number);
+      // A retry reuses the page number, so a page that was written despite the error is overwritten.
+      await journal.write(video, page, { run, fragments });
+      written(page++);
     }
   }
 
   function take(run: string, fragment: LiveFragment) {
-    if (faulty || closed) return;
+    if (stopped.aborted || closed) return;
     pending.add(run, fragment);
-    if (pending.octets() > mostWaiting) return fault(tooSlow(pending.octets()));
+    if (pending.octets() > mostWaiting) return giveUp(tooSlow(pending.octets()));
     if (paging || clock.now() - pagedAt < pageMs) return;
     paging = true;
     enqueue(pending.unwritten(), async () => {
@@ -75,9 +107,14 @@ export function createRecording(parts: RecordingParts): Recording {
 
   async function write({ run, segment, bytes }: CutSegment, ends: Record<string, number>, emptied: readonly number[]) {
     const pieces = Object.entries(bytes);
-    const sizes = await Promise.all(pieces.map(async ([rendition, parts]) => (await objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts))).size));
-    const { n, start, durations } = segment;
-    await table.insertSegment(video, { n, run, start, durations, ends, size: sizes.reduce((sum, size) => sum + size, 0) });
+    // Wait for all writes before failing, so that none finishes after a later write.
+    const written = await Promise.allSettled(pieces.map(([rendition, parts]) => objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts))));
+    const sizes = written.map((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value.size;
+    });
+    const { n, start, durations, starts } = segment;
+    await table.insertSegment(video, { n, run, start, durations, ...(starts && { starts }), ends, size: sizes.reduce((sum, size) => sum + size, 0) });
     await journal.delete(video, emptied);
   }
 
@@ -99,21 +136,28 @@ export function createRecording(parts: RecordingParts): Recording {
         ends[rendition] = pending.take(cut.run, rendition, { bytes, end }) ?? end;
         size += bytes.reduce((sum, { length }) => sum + length, 0);
       }
-      // Now: when this is written, segments that wait behind it may have taken what stands on other pages.
+      // Computed now: queued segments may empty other pages before this write runs.
       const emptied = pending.emptied();
       enqueue(size, () => write(cut, ends, emptied));
     },
     async settled() {
-      let last;
-      // What was handed over meanwhile is waited for too.
-      while (last !== queue) await (last = queue);
+      const patience = new AbortController();
+      await Promise.race([emptied(), clock.sleep(CLOSING_MS, patience.signal).catch(() => {})]);
+      patience.abort();
     },
     async close() {
       enqueue(pending.unwritten(), writePages);
       closed = true;
+      deadline = clock.now() + CLOSING_MS;
       await queue;
     },
   };
+
+  async function emptied() {
+    let last;
+    // Also waits for data that was queued in the meantime.
+    while (last !== queue) await (last = queue);
+  }
 }
 
 const tooSlow = (octets: number) => new Error(`${octets} octets of a broadcast wait to be cut or written`);

@@ -44,15 +44,24 @@ export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, 
     if (kept.length > 0) {
       const runs = await table.runs(video);
       // A run that came to nothing is in no timeline.
-      for (const { n, run: id, start, durations } of kept) {
+      for (const { n, run: id, start, durations, starts } of kept) {
         if (now.runs.at(-1)?.id !== id) now.runs.push(runs.find((run) => run.id === id)!);
-        now.segments.push({ n, run: now.runs.length - 1, start, durations });
+        now.segments.push({ n, run: now.runs.length - 1, start, durations, ...(starts && { starts }) });
       }
     }
     known.delete(video);
     if (known.size >= remembered) known.delete(known.keys().next().value!);
     known.set(video, now);
     return now;
+  }
+
+  /** Removes leftovers of a failed write: renditions of the segment after the last one, and init segments of runs without segments. */
+  async function removeUnlisted(video: string, { runs: listed, segments }: LiveTimeline): Promise<void> {
+    const runs = await table.runs(video);
+    const next = (segments.at(-1)?.n ?? -1) + 1;
+    const names = new Set(runs.flatMap(({ renditions }) => renditions.map(({ name }) => name)));
+    const empty = runs.filter(({ id }) => !listed.some((run) => run.id === id));
+    await objects.delete([...[...names].map((name) => liveSegmentKey(video, name, next)), ...empty.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id)))]);
   }
 
   return {
@@ -70,7 +79,9 @@ export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, 
     async finish(video) {
       await recover(video);
       await table.end(video, clock.now());
-      return summaryOf((await timeline(video))!, await table.size(video));
+      const whole = (await timeline(video))!;
+      await removeUnlisted(video, whole).catch((err: unknown) => log.warn({ err, video }, "live: failed to remove orphaned recording files"));
+      return summaryOf(whole, await table.size(video));
     },
     async clean(video) {
       known.delete(video);

@@ -38,10 +38,10 @@ test("who comes in has everything from the last key frame on, with its parameter
   const { hub, publication, feeds } = await publish(h264);
   const feed = feeds.of(hub.input.uid)!;
   const units: Unit[] = [];
-  const first = feed.watch({ run: () => {}, unit: (unit) => units.push(unit), over: () => {} });
+  const first = feed.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
   for (const [i, key] of [true, false, true, false, false].entries()) publication.write(picture(i * 40_000, key));
   assert.equal(units.length, 5);
-  const { backlog, end } = feed.watch({ run: () => {}, unit: () => {}, over: () => {} });
+  const { backlog, end } = feed.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, over: () => {} });
   assert.deepEqual(backlog().map(({ pts, key }) => [pts, key]), [[80_000, true], [120_000, false], [160_000, false]]);
   assert.deepEqual(unpackH264(backlog()[0]!.payloads).nals.slice(0, 2), [SPS, PPS]);
   first.end();
@@ -55,7 +55,7 @@ test("viewers stay for the next publisher, unless it sends another codec", async
   const { hub, publication, feeds } = await publish(h264);
   let runs = 0;
   let over = 0;
-  feeds.of(hub.input.uid)!.watch({ run: () => runs++, unit: () => {}, over: () => over++ });
+  feeds.of(hub.input.uid)!.watch({ run: () => runs++, unit: () => {}, caughtUp: () => {}, over: () => over++ });
   publication.end(false);
   assert.equal(over, 0);
   const again = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
@@ -71,7 +71,7 @@ test("pictures that turn out to be out of order are encoded from then on; sound 
   const { bridges, opened } = someBridges();
   const { hub, publication, feeds } = await publish({ ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } }, bridges);
   const units: Unit[] = [];
-  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), over: () => {} });
+  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
   assert.deepEqual(opened.map(({ wanted }) => wanted), [{ video: false, audio: true }]);
   publication.write(picture(0, true));
   publication.write({ ...picture(40_000, false), pts: 120_000 });
@@ -88,7 +88,7 @@ test("an encoder that ends is begun again some times; then there are pictures wi
     const { bridges, opened } = someBridges();
     const { hub, feeds } = await publish(tracks, bridges);
     let over = 0;
-    feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: () => {}, over: () => over++ });
+    feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, over: () => over++ });
     for (let n = 0; n < opened.length; n++) opened[n]!.out.failed(new Error("it ended"));
     assert.deepEqual([opened.length, over], [4, ends]);
     feeds.close();
@@ -102,4 +102,55 @@ test("what cannot be shown is told to who asks for it", async () => {
   publication.end(true);
   assert.equal(feeds.of(hub.input.uid), undefined);
   feeds.close();
+});
+
+const aac: LiveTracks = { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } };
+const frame = (pts: number): MediaPacket => ({ kind: "audio", dts: pts, pts, key: true, data: Buffer.from([1]) });
+
+test("skips encoded audio from before a viewer joined, but only once", async () => {
+  const { bridges, opened } = someBridges();
+  const { hub, publication, feeds } = await publish(aac, bridges);
+  for (let at = 0; at < 2_400_000; at += 20_000) for (const packet of at % 40_000 === 0 ? [picture(at, at === 0), frame(at)] : [frame(at)]) publication.write(packet);
+  const units: Unit[] = [];
+  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+  const [{ out }] = opened as [(typeof opened)[number]];
+  publication.write(frame(2_400_000));
+  for (let at = 0; at <= 2_400_000; at += 20_000) out.packet(frame(at));
+  assert.deepEqual(units.map(({ pts }) => pts), [2_280_000, 2_300_000, 2_320_000, 2_340_000, 2_360_000, 2_380_000, 2_400_000]);
+  // From here on no packet is skipped, however late it arrives.
+  for (let at = 2_420_000; at < 3_600_000; at += 20_000) publication.write(frame(at));
+  out.packet(frame(2_420_000));
+  assert.equal(units.at(-1)!.pts, 2_420_000);
+});
+
+test("sends audio after two seconds if the encoder stays behind", async () => {
+  const { bridges, opened } = someBridges();
+  const { hub, publication, feeds } = await publish(aac, bridges);
+  const units: Unit[] = [];
+  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+  publication.write(picture(0, true));
+  for (let at = 0; at <= 3_000_000; at += 20_000) {
+    publication.write(frame(at));
+    if (at >= 500_000) opened[0]!.out.packet(frame(at - 500_000));
+  }
+  const [first] = units.filter(({ kind }) => kind === "audio");
+  assert.equal(first!.pts, 1_520_000);
+});
+
+test("sends encoded video from its key frame only after the encoder has caught up", async () => {
+  const { bridges, opened } = someBridges();
+  const av1: LiveTracks = { video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } };
+  const { hub, publication, feeds } = await publish(av1, bridges);
+  for (let at = 0; at < 1_000_000; at += 40_000) publication.write(picture(at, at === 0));
+  const units: Unit[] = [];
+  const caughtUp: number[] = [];
+  const watched = feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => caughtUp.push(watched.backlog().length), over: () => {} });
+  const [{ out }] = opened as [(typeof opened)[number]];
+  out.tracks(h264);
+  for (let at = 0; at < 640_000; at += 40_000) out.packet(picture(at, at === 0));
+  assert.deepEqual([units.length, watched.backlog().length, caughtUp], [0, 0, []]);
+  for (let at = 640_000; at < 1_000_000; at += 40_000) out.packet(picture(at, false));
+  assert.deepEqual(caughtUp, [18], "at 680 ms, 280 before the newest");
+  assert.deepEqual(units.map(({ pts }) => pts), [720_000, 760_000, 800_000, 840_000, 880_000, 920_000, 960_000]);
+  assert.equal(watched.backlog().length, 25);
 });

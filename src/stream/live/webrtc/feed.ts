@@ -17,7 +17,7 @@ export interface Unit {
 /** How browsers get what is published on an input: read once, whoever watches. */
 export interface Feed {
   codecs(): FeedCodecs;
-  /** Everything as it comes. `backlog`: what has come since the last key frame. */
+  /** Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up. */
   watch(watcher: Watcher): { backlog(): readonly Unit[]; end(): void };
   wantKeyFrame(): void;
 }
@@ -26,6 +26,8 @@ export interface Watcher {
   /** What follows is on another timeline. */
   run(): void;
   unit(unit: Unit): void;
+  /** The encoder has caught up: `backlog` is complete, and its last frame is current. */
+  caughtUp(): void;
   /** Nothing follows: the broadcast is over, or goes on in another codec. */
   over(): void;
 }
@@ -44,6 +46,13 @@ const BACKLOG = { octets: 4 * 1024 * 1024, units: 600, us: 5_000_000 };
 const STAY_MS = 30_000;
 /** Of what encodes for it. */
 const MOST_FAILURES = 3;
+/**
+ * Lag in microseconds at which an encoder counts as caught up. It first receives all packets since the last key frame, and more arrive
+ * meanwhile. Without skipping them, a viewer would play audio, and video in sync with it, permanently late.
+ */
+const CAUGHT_UP_US = { video: 300_000, audio: 150_000 };
+/** Media time after which the lag counts as permanent, e.g. with a low frame rate or audio far ahead of the video. */
+const MAX_CATCH_UP_US = 2_000_000;
 /** So long a feed that was asked for waits for its first viewer. */
 const UNUSED_MS = 60_000;
 
@@ -71,6 +80,12 @@ export function createFeeds({ sessions, bridges, stayMs = STAY_MS }: { sessions:
   };
 }
 
+/** Times of packets written to an encoder: the newest, and the first live one. */
+interface CatchingUp {
+  newest: number;
+  first?: number;
+}
+
 interface OpenFeed extends Feed {
   attach(session: LiveSession): void;
   /** Why it is closed, where it was not meant to be. */
@@ -86,6 +101,10 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
   let stopReading: (() => void) | undefined;
   let bridge: Bridge | undefined;
   let bridged = { video: false, audio: false };
+  /** Tracks with an encoder that lags behind the published media. */
+  let behind: { video?: CatchingUp; audio?: CatchingUp } = {};
+  /** True while packets published since the last key frame are replayed in one burst. */
+  let replayed = false;
   let failures = 0;
   let failure: unknown;
   /** Of the run, as it is published and as it is shown. */
@@ -103,7 +122,23 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
 
   function give(unit: Unit): void {
     keep(unit);
-    for (const watcher of watchers) watcher.unit(unit);
+    if (behind[unit.kind] === undefined) for (const watcher of watchers) watcher.unit(unit);
+  }
+
+  function written({ kind, pts }: MediaPacket): void {
+    const lag = behind[kind];
+    if (lag === undefined) return;
+    lag.newest = Math.max(lag.newest, pts);
+    if (!replayed) lag.first ??= pts;
+  }
+
+  /** Handles encoder output. While catching up, audio is skipped; video is collected from its key frame and sent when complete. */
+  function encoded(packet: MediaPacket): void {
+    const lag = behind[packet.kind];
+    pack(packet);
+    if (lag === undefined || (lag.newest - packet.pts > CAUGHT_UP_US[packet.kind] && lag.newest - (lag.first ?? Infinity) < MAX_CATCH_UP_US)) return;
+    delete behind[packet.kind];
+    if (packet.kind === "video") for (const watcher of watchers) watcher.caughtUp();
   }
 
   /** Pictures only: sound begins anywhere. */
@@ -142,9 +177,11 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
     bridge?.close();
     bridge = undefined;
     bridged = wanted;
-    if (!wanted.video) named(source);
+    behind = { ...(wanted.video && { video: { newest: -Infinity } }), ...(wanted.audio && { audio: { newest: -Infinity } }) };
+    if (wanted.video) backlog = [];
+    else named(source);
     if (!wanted.video && !wanted.audio) return;
-    const opened = bridges?.open(source, wanted, { tracks: guarded(named), packet: guarded(pack), failed: () => opened === bridge && recover(wanted) });
+    const opened = bridges?.open(source, wanted, { tracks: guarded(named), packet: guarded(encoded), failed: () => opened === bridge && recover(wanted) });
     bridge = opened;
   }
 
@@ -173,12 +210,14 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
     clearTimeout(leaving);
     stopReading?.();
     session = next;
+    replayed = true;
     stopReading = next.subscribe({
       tracks: guarded(startRun),
       packet: guarded((packet: MediaPacket) => {
         if (isOutOfOrder(packet)) connectBridge({ ...bridged, video: true });
-        if (bridged[packet.kind]) bridge?.write(packet);
-        else pack(packet);
+        if (!bridged[packet.kind]) return pack(packet);
+        written(packet);
+        bridge?.write(packet);
       }),
       end() {
         session = undefined;
@@ -190,6 +229,7 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
       },
       lag: () => bridge?.lag() ?? 0,
     });
+    replayed = false;
     // In the midst of subscribing there was nothing to be ended yet.
     if (closed) stopReading();
   }
@@ -228,7 +268,7 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
       if (closed) queueMicrotask(() => watcher.over());
       else watchers.add(watcher);
       return {
-        backlog: () => backlog,
+        backlog: () => (behind.video === undefined ? backlog : []),
         end() {
           watchers.delete(watcher);
           if (watchers.size === 0) close();

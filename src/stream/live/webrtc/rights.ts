@@ -5,6 +5,8 @@ import { streamErrors } from "../../errors.ts";
 export interface Rights {
   /** `check` rejects with what a viewer who comes now would be told; `end` is called then, once. Returns what forgets them. */
   watch(check: () => Promise<unknown>, end: () => void): () => void;
+  /** Checks all viewers now, after access rules changed. */
+  checkAll(): void;
   close(): void;
 }
 
@@ -12,6 +14,8 @@ export interface Rights {
 export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Rights {
   const watching = new Map<() => Promise<unknown>, () => void>();
   let asking = false;
+  /** Rules changed during a check: all viewers are checked again. */
+  let repeat = false;
 
   async function mayStay(check: () => Promise<unknown>): Promise<boolean> {
     try {
@@ -30,7 +34,10 @@ export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log:
   async function askAll(): Promise<void> {
     if (asking) return;
     asking = true;
-    for (const [check, end] of watching) if (!(await mayStay(check)) && watching.delete(check)) end();
+    do {
+      repeat = false;
+      for (const [check, end] of watching) if (!(await mayStay(check)) && watching.delete(check)) end();
+    } while (repeat);
     asking = false;
   }
 
@@ -39,6 +46,10 @@ export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log:
     watch(check, end) {
       watching.set(check, end);
       return () => void watching.delete(check);
+    },
+    checkAll() {
+      repeat = true;
+      void askAll();
     },
     close() {
       clearInterval(timer);

@@ -72,6 +72,7 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerPart
       last = Math.max(last, unit.pts + offset);
       enqueue(unit, unit.pts + offset);
     },
+    caughtUp: () => connected && catchUp(),
     over: () => end(),
   });
 
@@ -94,19 +95,24 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerPart
     if (waiting.length > 0) timer = setTimeout(pump, BURST_MS);
   }
 
-  /** With everything since the last key frame, in times that lie close to each other before now. */
   function begin(): void {
     if (connected || ended) return;
     connected = true;
+    catchUp();
+  }
+
+  /** Sends everything since the last key frame, with timestamps compressed to just before now. */
+  function catchUp(): void {
     const backlog = watching.backlog();
     const newest = backlog.at(-1);
     if (newest === undefined) {
       needsKey = tracks.has("video");
       return feed.wantKeyFrame();
     }
-    offset = elapsed() - newest.pts;
-    last = newest.pts + offset;
-    for (const [i, unit] of backlog.entries()) enqueue(unit, last - (backlog.length - 1 - i) * CATCH_UP_US);
+    const sent = last;
+    last = Math.max(elapsed(), sent + backlog.length);
+    offset = last - newest.pts;
+    for (const [i, unit] of backlog.entries()) enqueue(unit, Math.max(sent + 1 + i, last - (backlog.length - 1 - i) * CATCH_UP_US));
   }
 
   let ended = false;

@@ -114,6 +114,50 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.equal(access.asked, asked + 1, "nobody asks for who is gone");
   });
 
+  test("disconnects a viewer as soon as the input's access rules exclude it", async (t) => {
+    const hub = createSmallHub();
+    const access = { refused: false };
+    let changed = () => {};
+    const { page, webrtc } = await open(t, hub, {
+      // Only the input change can trigger the check.
+      rightsMs: 2 ** 31 - 1, onInputChange: (listener) => ((changed = listener), () => {}),
+      async access(id) {
+        if (access.refused) throw streamErrors.signedUrlNeeded();
+        return id;
+      },
+    });
+    await publish(page, hub);
+    await until("the first packet", () => hub.packets.length > 0);
+    assert.equal((await play(page, hub.input.uid)).status, 201);
+    changed();
+    assert.equal(webrtc.connections(), 2);
+    access.refused = true;
+    changed();
+    await until("the viewer is gone", () => webrtc.connections() === 1);
+  });
+
+  test("counts a viewer from connection to disconnection, but not an offer alone", async (t) => {
+    const hub = createSmallHub();
+    const viewers = new Set<string>();
+    const seen: string[] = [];
+    const { page, webrtc } = await open(t, hub, {
+      onViewer(_input, { session }) {
+        seen.push(session);
+        viewers.add(session);
+        return () => void viewers.delete(session);
+      },
+    });
+    await publish(page, hub);
+    await until("the first packet", () => hub.packets.length > 0);
+    // The browser never gets the answer, so it sends nothing.
+    const played = await play(page, hub.input.uid, { way: true });
+    assert.deepEqual([played.status, webrtc.connections(), viewers.size], [201, 2, 0]);
+    await take(page, "viewer", played, portOf(played));
+    await until("it is counted", () => viewers.size === 1);
+    assert.equal(await page.evaluate(`fetch(${JSON.stringify(played.location)}, { method: "DELETE" }).then(({ status }) => status)`), 200);
+    assert.deepEqual([seen.length, viewers.size], [1, 0]);
+  });
+
   test("publishes and plays sound alone", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
@@ -238,7 +282,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     test(`plays ${what}`, needsFfmpeg, async (t) => {
       const file = await readFile(await clip({ seconds: 20, fps: "25", extension: "flv", video: [...X264, "-profile:v", "main", ...options] }));
       const log = createLog({ level: "silent" });
-      const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", encoders: 0, urgent_encoders: 0 }, log });
+      const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 0, urgent_encoders: 0 }, log });
       const hub = createSmallHub();
       const { page } = await open(t, hub, { bridges: createBridges({ tools, log }) });
       const control = new AbortController();

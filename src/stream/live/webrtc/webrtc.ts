@@ -30,13 +30,15 @@ export interface LiveWebrtcParts {
   address(request: IncomingMessage): string;
   /** Scheme and host as the viewer reached us. */
   origin(request: IncomingMessage): string;
-  /** Told of everybody who watches, with the end of it. */
+  /** Called for each viewer once it is connected, not for an offer alone. Returns a callback for its end. */
   onViewer?: (input: string, viewer: { session: string; ip: string }) => () => void;
   log: Log;
   /** Milliseconds of any clock that only goes on: who is silent for long is gone. */
   now?: () => number;
   /** Milliseconds until a viewer's right is asked for again. Default: 15 s. */
   rightsMs?: number;
+  /** Calls the listener when access rules of an input may have changed; viewers are then checked. */
+  onInputChange?(listener: () => void): () => void;
 }
 
 export interface LiveWebrtc {
@@ -71,9 +73,10 @@ interface Asked {
 }
 
 export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
-  const { publishing, sessions, access, bridges, settings, base = "", address, origin, onViewer, log, now, rightsMs } = parts;
+  const { publishing, sessions, access, bridges, settings, base = "", address, origin, onViewer, log, now, rightsMs, onInputChange } = parts;
   const feeds = createFeeds({ sessions, ...(bridges !== undefined && { bridges }) });
   const rights = createRights({ log, ...(rightsMs !== undefined && { everyMs: rightsMs }) });
+  const stopListening = onInputChange?.(() => rights.checkAll());
   const open = new Map<string, Session>();
   let loading: Promise<Engine> | undefined;
   let peers: Peers | undefined;
@@ -137,8 +140,10 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
       if (reading === undefined) giveTracks(peer.connection, feed.codecs());
       const description = reading === undefined ? await made.negotiation.offer() : await made.negotiation.answer(reading.offer.sdp, sendOnly);
       showTo({ peer, feed });
-      const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
-      if (gone !== undefined) peer.onClose(gone);
+      whenConnected(peer, () => {
+        const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
+        if (gone !== undefined) peer.onClose(gone);
+      });
       peer.onClose(rights.watch(check, () => peer.close()));
       created(asked, description, made);
     } catch (err) {
@@ -208,11 +213,22 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     },
     connections: () => peers?.count() ?? 0,
     async close() {
+      stopListening?.();
       rights.close();
       feeds.close();
       await peers?.close();
     },
   };
+}
+
+/** Calls the listener once, even after ICE restarts. */
+function whenConnected({ connection }: Peer, listener: () => void): void {
+  let connected = false;
+  connection.connectionStateChange.subscribe((state) => {
+    if (state !== "connected" || connected) return;
+    connected = true;
+    listener();
+  });
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest();

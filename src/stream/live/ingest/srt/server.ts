@@ -2,7 +2,7 @@ import { type Log, messageOf, UserError } from "../../../../kernel/index.ts";
 import { plainAddress } from "../../../../kernel/networks.ts";
 import { listenSrt, type SrtDoor, type SrtRejection } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
-import type { Publishing } from "../../publish.ts";
+import type { Publishing, RefusedPublishers } from "../../publish.ts";
 import { admitPlayer, type PlayerParts } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
 
@@ -12,7 +12,7 @@ export interface SrtServerParts extends PlayerParts {
   port: number;
   /** Publishers and players at once. */
   connections: number;
-  publishing: Publishing;
+  publishing: Publishing & RefusedPublishers;
   log: Log;
 }
 
@@ -43,8 +43,14 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
     const address = plainAddress(given);
     const found = await inputs.bySrtStreamId(streamId);
     if (found === undefined) return refused(streamErrors.liveKeyUnknown(), address);
-    const admit = found.direction === "publish" ? admitPublisher : admitPlayer;
-    return { passphrase: found.passphrase, enter: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)) };
+    const publishes = found.direction === "publish";
+    const admit = publishes ? admitPublisher : admitPlayer;
+    function wrong() {
+      const reason = streamErrors.livePassphraseWrong();
+      log.info({ address, input: found!.input.uid, direction: found!.direction, reason: reason.kind }, "srt: caller refused");
+      if (publishes) parts.publishing.refused(found!.input, "srt", reason);
+    }
+    return { passphrase: found.passphrase, refused: wrong, enter: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)) };
   }
 
   try {

@@ -91,9 +91,9 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
   });
 
   test("who is not let in is told why", async (t) => {
-    const { port, add, change, published } = await openSrt(t);
-    add("open", "");
-    add("sealed", SECRET);
+    const { port, add, change, published, refusals } = await openSrt(t);
+    const open = add("open", "");
+    const sealed = add("sealed", SECRET);
     add("off", SECRET);
     change("off", { enabled: false });
     add("other", "");
@@ -110,6 +110,11 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
       assert.match(words, reason, url);
     }
     assert.equal(published.length, 0);
+    // ffmpeg retries; the number of attempts does not matter.
+    assert.deepEqual([...new Set(refusals.map(String))], [sealed.uid, open.uid].map((uid) => `${uid},livePassphraseWrong`));
+    const { length } = refusals;
+    await ffmpeg(t, ["-i", address(port, "playsealed", "wrong-horse-battery"), "-t", "1", "-f", "null", "-"]).done;
+    assert.equal(refusals.length, length, "a refused player is not recorded as a publisher");
     // The connection is there before it can be known.
     await publish(address(port, "other"), ["-c:v", "mpeg2video"]);
     await until("it to be refused", () => published[0]?.ended === "broken");

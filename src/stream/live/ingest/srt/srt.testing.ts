@@ -5,12 +5,14 @@ import { AAC, X264 } from "../../../../../test/support/media.ts";
 import { silentLog } from "../../../../kernel/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
-import type { Publishing } from "../../publish.ts";
+import type { Publishing, RefusedPublishers } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
 import { createStage, type Published, someInput } from "../studio.testing.ts";
 import { type SrtServerParts, startSrtServer } from "./server.ts";
 
-export interface Studio extends Publishing {
+export interface Studio extends Publishing, RefusedPublishers {
+  /** Input uid and error kind of each refusal. */
+  refusals: [input: string, reason: string][];
   inputs: LiveInputDirectory;
   sessions: Pick<LiveSessions, "of">;
   published: Published[];
@@ -28,7 +30,10 @@ export function createStudio(): Studio {
     return Promise.resolve(found && { ...found, direction: streamId.startsWith("play") ? "play" : "publish" });
   };
 
+  const refusals: Studio["refusals"] = [];
   return {
+    refusals,
+    refused: ({ uid }, _protocol, { kind }) => void refusals.push([uid, kind]),
     published,
     sessions: { of: (uid) => sessions.get(uid) },
     inputs: {

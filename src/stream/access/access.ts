@@ -62,9 +62,10 @@ export function createAccess({ videos, keys, live, countryOf, clock, originals =
   }
 
   async function find(uid: string): Promise<Video> {
-    const video = isHexId(uid) ? ((await videos.find(uid)) ?? (await live?.videoOf(uid))) : undefined;
+    const own = isHexId(uid) ? await videos.find(uid) : undefined;
+    const video = own === undefined && isHexId(uid) ? await live?.videoOf(uid) : own;
     if (video === undefined) throw streamErrors.videoNotFound({ uid: uid.slice(0, 32) });
-    return video;
+    return own !== undefined && live !== undefined ? live.guarded(own) : video;
   }
 
   async function byToken(text: string, want: Want, viewer: Viewer): Promise<Video> {

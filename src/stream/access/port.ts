@@ -11,4 +11,6 @@ export interface Access {
 export interface LiveAddresses {
   /** The broadcast that runs, else the last recording, else a video that has not begun (its `uid` is that of the input). Undefined: no input has this uid. */
   videoOf(input: string): Promise<Video | undefined>;
+  /** `video` with its live input's access rules while it is live; other videos are returned unchanged. */
+  guarded(video: Video): Promise<Video>;
 }

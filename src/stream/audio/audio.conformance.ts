@@ -120,6 +120,24 @@ export function audioConformance(engine: TestEngine): void {
     });
   });
 
+  test("adopts the uploaded file's audio tracks once, as ready tracks with languages and distinct labels", async (t) => {
+    const { audio, uid, videos, keysOf } = await setUp(t);
+    const video = (await videos.find(uid))!;
+    const track = { codec: "aac", channels: 2, sampleRate: 48_000 };
+    const model = { ...video.model!, source: { key: `stream/${uid}/source`, format: "matroska", start: 0.25, size: 1 }, moreAudio: [{ ...track, stream: 2, language: "de" }, { ...track, stream: 3, language: "de" }, { ...track, stream: 4, title: "Director" }, { ...track, stream: 5 }] };
+    const before = await keysOf();
+    for (let n = 0; n < 2; n++) await audio.adopt({ ...video, model });
+    const tracks = await audio.tracks.of(uid);
+    assert.deepEqual(tracks.map(({ label, language, default: isDefault }) => [label, language, isDefault]), [["Deutsch", "de", false], ["Deutsch 2", "de", false], ["Director", undefined, false], ["Audio 5", undefined, false]]);
+    assert.deepEqual((await audio.list(ACCOUNT, uid)).map(({ status }) => status), ["ready", "ready", "ready", "ready"]);
+    assert.deepEqual(await audio.sources.find(video, `audio-${tracks[1]!.uid}`), { ...track, key: `stream/${uid}/source`, format: "matroska", stream: 3, start: 0.25, duration: model.duration });
+    await audio.delete(ACCOUNT, uid, tracks[2]!.uid);
+    assert.deepEqual([(await audio.tracks.of(uid)).length, await keysOf()], [3, before]);
+    const { moreAudio: _, ...without } = model;
+    await audio.adopt({ ...video, model: without });
+    assert.equal((await audio.tracks.of(uid)).length, 3);
+  });
+
   test("labels are there, short, and unlike each other", async (t) => {
     const { audio, send, uid, keysOf, videos } = await setUp(t);
     const bytes = Buffer.from("sound");

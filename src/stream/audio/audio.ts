@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { createRecent, type Recent } from "../../kernel/recent.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import { languageLabel } from "../captions/language.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/port.ts";
 import type { AudioTracks, ExtraAudio } from "../playback/port.ts";
@@ -11,6 +13,7 @@ import { readForm } from "../uploads/form.ts";
 import { askOrigin } from "../uploads/origin.ts";
 import { VIDEO_CHANGED } from "../videos/known.ts";
 import type { Videos } from "../videos/port.ts";
+import type { Video } from "../videos/video.ts";
 import { audioRendition, type AddedTrack, type AudioSource, type AudioSources } from "./port.ts";
 import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
 import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
@@ -37,6 +40,8 @@ export interface Audio {
   copy(account: string, video: string, asked: { url: string; label: string }): Promise<AddedTrack>;
   /** A form with `file` and `label`, as it arrives. `confirm` is asked at its end. Throws videoNotFound, badParameter, tooLarge, formBrokeOff. */
   form(account: string, video: string, incoming: IncomingMessage, confirm?: () => Promise<void>): Promise<AddedTrack>;
+  /** Adds the uploaded file's other audio tracks to the video, ready immediately. Idempotent. */
+  adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   list(account: string, video: string): Promise<AddedTrack[]>;
   /** At most one is the default: to make it so takes that from the others. Throws videoNotFound, trackNotFound, badParameter. */
   edit(account: string, video: string, track: string, change: { label?: string | undefined; default?: boolean | undefined }): Promise<AddedTrack>;
@@ -72,7 +77,7 @@ const DELETED_AT_ONCE = 500;
 export function createAudio(parts: AudioParts): Audio {
   const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = parts;
   const table = createTracksTable(db);
-  const known: Recent<ExtraAudio[]> = createRecent({ clock, ...KNOWN, read: async (video) => (await table.of(video)).filter(({ status }) => status === "ready").map(({ uid, label, is_default: isDefault }) => ({ uid, label, default: isDefault === 1 })) });
+  const known: Recent<ExtraAudio[]> = createRecent({ clock, ...KNOWN, read: async (video) => (await table.of(video)).filter(({ status }) => status === "ready").map(({ uid, label, language, is_default: isDefault }) => ({ uid, label, ...(language !== null && { language }), default: isDefault === 1 })) });
   const unsubscribe = events.subscribe(VIDEO_CHANGED, forget);
   const maxBytes = Math.floor(settings.upload_gb * GIB);
   let worker: JobWorker | undefined;
@@ -87,7 +92,7 @@ export function createAudio(parts: AudioParts): Audio {
   }
 
   async function insert(account: string, video: string, { uid, label, url }: { uid: string; label: string; url: string | null }): Promise<AddedTrack> {
-    const row: AudioTrackRow = { uid, video_uid: video, account_id: account, label, is_default: 0, status: "queued", url, source: null, error: null, job: "", created_at: clock.now() };
+    const row: AudioTrackRow = { uid, video_uid: video, account_id: account, label, is_default: 0, status: "queued", url, source: null, error: null, language: null, job: "", created_at: clock.now() };
     const put = await table.insert(row, MOST_TRACKS);
     if (put === "full") throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
     if (put === "labelTaken") throw labelTaken(label);
@@ -133,6 +138,17 @@ export function createAudio(parts: AudioParts): Audio {
         await objects.delete([key]);
         throw err;
       }
+    },
+    async adopt({ uid: video, account, model }) {
+      if (model?.moreAudio === undefined) return;
+      const { key, format, start } = model.source;
+      const rows = model.moreAudio.map(({ stream, codec, channels, sampleRate, language, title }, n): AudioTrackRow => {
+        const source: AudioSource = { key, format, stream, codec, channels, sampleRate, start, duration: model.duration };
+        // A stable uid makes adopt() idempotent; tracks are listed in file order.
+        const uid = createHash("sha256").update(`${video}/audio/${stream}`).digest("hex").slice(0, 32);
+        return { uid, video_uid: video, account_id: account, label: title ?? (language === undefined ? `Audio ${n + 2}` : languageLabel(language)), is_default: 0, status: "ready", url: null, source: JSON.stringify(source), error: null, language: language ?? null, job: "", created_at: clock.now() + n };
+      });
+      if (await table.adopt(video, rows, MOST_TRACKS)) changed(video);
     },
     async list(account, video) {
       await videos.get(account, video);
@@ -202,4 +218,5 @@ async function deleteBelow(objects: ObjectStore, prefix: string): Promise<void> 
     if (keys.length >= DELETED_AT_ONCE) await objects.delete(keys.splice(0));
   }
   await objects.delete(keys);
+  await objects.removeEmptyFolders(prefix);
 }

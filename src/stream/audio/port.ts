@@ -6,7 +6,7 @@ export interface AudioSources {
   find(video: Video, rendition: string): Promise<AudioSource | undefined>;
 }
 
-/** One stream of a kept file. Its second zero is that of the video; what is missing at the end is silence, what is too much is left out. */
+/** One stream of a stored file, padded with silence or trimmed to the length of the video. */
 export interface AudioSource {
   /** Object. */
   key: string;
@@ -17,6 +17,8 @@ export interface AudioSource {
   codec: string;
   channels: number;
   sampleRate: number;
+  /** Position in the file, in seconds, where the video starts. Default 0. */
+  start?: number;
   /** Seconds, as the file says. */
   duration: number;
 }

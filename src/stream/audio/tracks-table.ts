@@ -16,6 +16,8 @@ export interface AudioTrackTables {
     source: string | null;
     /** Why it is of no use. */
     error: string | null;
+    /** BCP 47 tag. */
+    language: string | null;
     /** The job that prepares it; "" until that is on the disk. */
     job: string;
     created_at: number;
@@ -46,6 +48,11 @@ export const audioMigrations: Migration[] = [{
     await db.schema.createIndex("stream_audio_tracks_created").on("stream_audio_tracks").columns(["video_uid", "created_at", "uid"]).execute();
     await sql`create index stream_audio_tracks_queued on stream_audio_tracks (created_at) where status = 'queued'`.execute(db);
   },
+}, {
+  name: "stream-audio-002",
+  async up(db, types) {
+    await db.schema.alterTable("stream_audio_tracks").addColumn("language", sql.raw(types.keyText)).execute();
+  },
 }];
 
 const tracksOf = (db: AudioTracksExecutor, video: string) => db.selectFrom("stream_audio_tracks").selectAll().where("video_uid", "=", video).orderBy("created_at").orderBy("uid");
@@ -56,6 +63,19 @@ export function createTracksTable(db: Db) {
   return {
     of: (video: string): Promise<AudioTrackRow[]> => db.read(tracksOf(tables, video)),
     find: async (uid: string): Promise<AudioTrackRow | undefined> => (await db.read(trackByUid(tables, uid)))[0],
+    /** Adds missing tracks of the uploaded file; existing ones stay unchanged. False if none was added. */
+    adopt: (video: string, rows: readonly AudioTrackRow[], max: number): Promise<boolean> => db.transaction<AudioTrackTables, boolean>(async (tx) => {
+      const there = await tracksOf(tx, video).execute();
+      const labels = new Set(there.map(({ label }) => label));
+      const missing = rows.filter(({ uid }) => there.every((one) => one.uid !== uid)).slice(0, Math.max(0, max - there.length));
+      for (const row of missing) {
+        let label = row.label;
+        for (let n = 2; labels.has(label); n++) label = `${row.label} ${n}`;
+        labels.add(label);
+        await tx.insertInto("stream_audio_tracks").values({ ...row, label }).onConflict((conflict) => conflict.doNothing()).execute();
+      }
+      return missing.length > 0;
+    }),
     /** "full": the video has `max` already. */
     insert: (row: AudioTrackRow, max: number): Promise<"inserted" | "full" | "labelTaken"> => unlessTaken(db.transaction<AudioTrackTables, "inserted" | "full">(async (tx) => {
       if ((await tracksOf(tx, row.video_uid).execute()).length >= max) return "full";

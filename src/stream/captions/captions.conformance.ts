@@ -24,7 +24,7 @@ async function setUp(t: TestContext, engine: TestEngine, { command = [] as strin
   const database = await engine.open(t, [...videosTestMigrations, ...streamCaptionsMigrations]);
   const { videos, clock, events, objects, jobs, db } = await openVideos(t, database);
   const folder = mkdtempSync(join(tmpdir(), "reelpost-captions-"));
-  const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", encoders: 1, urgent_encoders: 1 }, log: silentLog });
+  const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 }, log: silentLog });
   const parts: CaptionsParts = { db, objects, events, jobs, tools, videos, clock, ids: randomIds, log: silentLog, folder, settings: { caption_command: command, caption_languages: ["en", "de"], caption_minutes: 120 }, ...more };
   const captions = createCaptions(parts);
   t.after(async () => {
@@ -55,7 +55,34 @@ async function setUp(t: TestContext, engine: TestEngine, { command = [] as strin
   return { captions, videos, objects, events, jobs, db, clock, uid, kept, ready, settled, folder, other: () => createCaptions(parts) };
 }
 
+/** A clip with one subtitle cue, `text`, starting at 1 s. */
+const subtitled = (extension: "mkv" | "mp4", text: string) => clip({
+  inputs: ["-f", "lavfi", "-i", "testsrc2=size=320x180:duration=4", "-f", "lavfi", "-i", "sine=duration=4", "-f", "srt", "-i", `data:text/plain;base64,${Buffer.from(`1\n00:00:01,000 --> 00:00:02,500\n${text}\n`).toString("base64")}`, "-map", "0", "-map", "1", "-map", "2", "-map", "2"],
+  extension, output: ["-c:s", extension === "mp4" ? "mov_text" : "srt"],
+});
+
 export function captionsConformance(engine: TestEngine): void {
+  for (const [extension, format] of [["mkv", "matroska"], ["mp4", "mov"]] as const) {
+    test(`adopts text subtitles of an ${extension} file as captions without replacing existing ones`, needsFfmpeg, async (t) => {
+      const { captions, uid, videos, ready, events } = await setUp(t, engine);
+      await captions.upload(A, uid, "de", VTT);
+      await ready(await subtitled(extension, "<b>Good</b> morning"), { source: { key: `stream/${uid}/source`, format, start: 0, size: 1 }, subtitles: [{ stream: 2, language: "en-GB" }, { stream: 3, language: "de", title: "not wanted" }] });
+      const found = new Promise<void>((resolve, reject) => {
+        const look = () => void captions.of(uid).then((all) => all.length === 2 && resolve(), reject);
+        t.after(events.subscribe("stream.captions", look));
+      });
+      await captions.adopt((await videos.find(uid))!);
+      captions.start();
+      await found;
+      // The job may still have another language to process.
+      await captions.close();
+      assert.deepEqual(await captions.of(uid), [{ language: "de", label: "Deutsch", generated: false }, { language: "en-GB", label: "British English", generated: false }]);
+      // Matroska timestamps include the AAC priming, 23 ms earlier.
+      assert.match((await captions.vtt(uid, "en-GB"))!, /^WEBVTT\n\n00:00:01\.0[02]\d --> 00:00:02\.5[02]\d\n(<b>)?Good(<\/b>)? morning\n$/);
+      assert.match((await captions.vtt(uid, "de"))!, /hello/);
+    });
+  }
+
   test("captions are kept as WebVTT, told by language, and offered to players", async (t) => {
     const { captions, uid } = await setUp(t, engine);
     assert.deepEqual(await captions.of(uid), []);

@@ -3,6 +3,7 @@ import { createRecent } from "../../kernel/recent.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
 import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
+import { createEmbedded } from "./embedded.ts";
 import { createGeneration } from "./generation.ts";
 import { canonicalLanguage, languageLabel } from "./language.ts";
 import type { CaptionsParts } from "./parts.ts";
@@ -40,6 +41,21 @@ export function createCaptions(parts: CaptionsParts): Captions {
   }
 
   const generation = createGeneration({ ...parts, table, keep, drop, changed });
+
+  const embedded = createEmbedded({ ...parts, store });
+
+  /** Stores subtitles of a file, unless captions in this language exist. */
+  async function store({ uid, account }: Pick<Video, "uid" | "account">, { language, title }: { language: string; title?: string }, vtt: string): Promise<void> {
+    const key = await keep(uid, vtt);
+    const now = clock.now();
+    const put = await table.put({ video_uid: uid, language, account_id: account, label: title ?? languageLabel(language), generated: 0, status: "ready", object_key: key, attempt: null, job: null, created_at: now, modified_at: now }, MAX_LANGUAGES, () => false);
+    if (put === "full" || "refused" in put) return drop(key);
+    changed(uid);
+    if ((await videos.find(uid)) === undefined) {
+      await table.deleteAll(uid);
+      await drop(key);
+    }
+  }
 
   /** What is written for a video that is deleted meanwhile may come after everything of it was removed. */
   async function stillThere({ uid }: Video, key: string): Promise<void> {
@@ -85,6 +101,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
       const { skipped } = reading;
       return { caption: shown(row), unread: skipped && `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be read and ${skipped.count === 1 ? "was" : "were"} left out; the first begins in line ${skipped.line}` };
     },
+    adopt: embedded.adopt,
     async generate(account, uid, given) {
       const language = canonicalLanguage(given);
       return shown(await generation.begin(await videos.get(account, uid), language, MAX_LANGUAGES));
@@ -122,10 +139,13 @@ export function createCaptions(parts: CaptionsParts): Captions {
     },
 
     recover: generation.recover,
-    start: generation.start,
+    start() {
+      generation.start();
+      embedded.start();
+    },
     async close() {
       unsubscribe();
-      await generation.close();
+      await Promise.all([generation.close(), embedded.close()]);
     },
   };
 }

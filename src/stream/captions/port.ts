@@ -1,4 +1,5 @@
 import type { TextTracks } from "../playback/port.ts";
+import type { Video } from "../videos/video.ts";
 
 /** Captions of videos, one file for each language. Throws videoNotFound and badLanguage wherever a video and a language are named. */
 export interface Captions extends TextTracks {
@@ -6,6 +7,8 @@ export interface Captions extends TextTracks {
   upload(account: string, uid: string, language: string, file: Uint8Array): Promise<{ caption: Caption; unread: string | undefined }>;
   /** Has them made of what is spoken. Throws captionsNotConfigured, captionLanguageUnsupported, notReady, videoFailed, noAudio, videoTooLong, captionsExist. */
   generate(account: string, uid: string, language: string): Promise<Caption>;
+  /** Queues a job that turns text subtitles of the uploaded file into captions. Idempotent. */
+  adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   /** By language; those that are being made, and those that could not be, too. */
   list(account: string, uid: string): Promise<Caption[]>;
   /** Throws captionNotFound, as the two below do. */

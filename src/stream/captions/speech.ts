@@ -36,7 +36,7 @@ export async function captionsOfSpeech({ objects, tools, settings, scratch }: Pi
     }).catch(giveUp);
     const { PATH = "/usr/local/bin:/usr/bin:/bin", HOME = "/" } = process.env;
     const command = settings.caption_command.map((word) => word.replaceAll("{audio}", audio).replaceAll("{language}", language));
-    const { output } = await runChild("the caption program", ["/usr/bin/env", `PATH=${PATH}`, `HOME=${HOME}`, "nice", "-n", "10", ...command], { wallMs, outputBytes: MAX_OUTPUT, signal }).catch(giveUp);
+    const { output } = await runChild("the caption program", { command: ["/usr/bin/env", `PATH=${PATH}`, `HOME=${HOME}`, "nice", "-n", "10", ...command] }, { wallMs, outputBytes: MAX_OUTPUT, signal }).catch(giveUp);
     const reading = readCaptions(output);
     if (!reading.ok) throw new NoCaptions(`what the caption program wrote cannot be read: ${reading.why}`);
     return formatVtt(reading.captions);

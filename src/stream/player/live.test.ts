@@ -146,7 +146,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.equal(await page.locator(".live").isVisible(), true);
     isOver(second);
     for (const id of [input, second.uid]) delivery.videos.delete(id);
-    await told(page, "This video is not here");
+    await told(page, "This video does not exist");
   });
 
   test("a recording is played where nothing runs, and a broadcast that begins meanwhile is offered", async (t) => {

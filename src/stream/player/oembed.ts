@@ -13,7 +13,10 @@ export interface OembedRequest {
   base: string;
   ip: string;
   ownHost: OwnHosts;
-  origin: string;
+  /** Scheme and host of the request. */
+  self: string;
+  /** Scheme and host in the response, which caches may serve to clients that sent another Host. */
+  shown: string;
   request: IncomingMessage;
   response: ServerResponse;
 }
@@ -23,21 +26,21 @@ const HEIGHT = 360;
 const FRESH_SECONDS = 300;
 
 /** `/embed/oembed?url=…&maxwidth=…&maxheight=…`: how a page may show a video it was given the address of (oembed.com). Only JSON; XML is 501 (2.2.2 there). */
-export async function answerOembed({ access, base, ip, ownHost, origin, request, response }: OembedRequest): Promise<void> {
+export async function answerOembed({ access, base, ip, ownHost, self, shown, request, response }: OembedRequest): Promise<void> {
   const query = new URL(request.url ?? "/", "http://localhost").searchParams;
   if (request.method !== "GET" && request.method !== "HEAD") return answer(405, { error: "Only GET" });
   if ((query.get("format") ?? "json") !== "json") return answer(501, { error: "Only format=json" });
   const id = idOf(query.get("url") ?? "", base);
   if (id === undefined) return answer(404, { error: "url is no address of a video here" });
   try {
-    const found = await access.check(id, "page", viewerOf(request.headers, { ip, self: origin }));
+    const found = await access.check(id, "page", viewerOf(request.headers, { ip, self }));
     if (!ownHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });
     const video = playerVideo(found, id);
-    const here = `${origin}${base}/${id}`;
+    const here = `${shown}${base}/${id}`;
     const size = fit(video.width > 0 ? video.width : WIDTH, video.height > 0 ? video.height : HEIGHT, { width: bound(query.get("maxwidth")), height: bound(query.get("maxheight")) });
     const title = video.details.title ?? "Video";
     return answer(200, {
-      type: "video", version: "1.0", provider_name: "Reelpost", provider_url: origin, title, ...size,
+      type: "video", version: "1.0", provider_name: "Reelpost", provider_url: shown, title, ...size,
       html: `<iframe src="${escapeHtml(`${here}/iframe`)}" title="${escapeHtml(title)}" width="${size.width}" height="${size.height}" style="border:0" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen></iframe>`,
       ...(video.poster !== null && { thumbnail_url: `${here}/thumbnails/thumbnail.jpg?width=${size.width}&height=${size.height}`, thumbnail_width: size.width, thumbnail_height: size.height }),
     }, cacheControl({ video: found, id }, FRESH_SECONDS));

@@ -43,4 +43,6 @@ export interface PageConfig {
   /** From the page to the root of delivery, such as `../`. */
   root: string;
   video: PlayerVideo;
+  /** Title of a watch page if the owner set no public title. */
+  title?: string;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { gunzipSync, brotliDecompressSync } from "node:zlib";
 import { silentLog, systemClock } from "../../kernel/index.ts";
@@ -17,10 +18,10 @@ const UID = "0123456789abcdef0123456789abcdef";
 const origin = (request: IncomingMessage) => `${request.headers["x-secure"] === undefined ? "http" : "https"}://${request.headers.host}`;
 
 /** The player behind a delivery. */
-async function start(t: TestContext, { video = someVideo(), base = "", assets = sharedAssets, domain = "" }: { video?: Video; base?: string; assets?: typeof sharedAssets; domain?: string } = {}) {
+async function start(t: TestContext, { video = someVideo(), base = "", assets = sharedAssets, domain = "", publicOrigin = () => undefined }: { video?: Video; base?: string; assets?: typeof sharedAssets; domain?: string; publicOrigin?: () => string | undefined } = {}) {
   const access = createAccess({ videos: { find: async (uid) => (uid === video.uid ? video : undefined) }, keys: { find: async () => undefined }, countryOf: () => undefined, clock: systemClock });
   const common = { base, log: silentLog, origin, address: () => "127.0.0.1", access };
-  const player = createPlayer({ ...common, assets, domain });
+  const player = createPlayer({ ...common, assets, domain, publicOrigin });
   const delivery = createDelivery({ ...common, routes: player.delivery });
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.url!.startsWith("/upload/")) return player.uploadPage(request, response, { state: "open", maxBytes: 1000 });
@@ -36,6 +37,22 @@ async function start(t: TestContext, { video = someVideo(), base = "", assets = 
 }
 
 const policyOf = (response: Response) => new Map((response.headers.get("content-security-policy") ?? "").split("; ").map((part) => [part.split(" ", 1)[0], part]));
+
+test("an input that is not live answers API clients with 204 and browsers with a waiting page", async (t) => {
+  const url = await start(t, { video: someVideo({ uid: UID, liveInput: UID, state: "pendingupload", readyToStream: false }) });
+  for (const method of ["GET", "HEAD"]) {
+    const empty = await fetch(`${url}/${UID}/iframe`, { method });
+    assert.deepEqual([empty.status, await empty.text(), empty.headers.get("cache-control")], [204, "", "no-store"]);
+  }
+  for (const headers of [{ accept: "text/html,application/xhtml+xml,*/*;q=0.8" }, { "sec-fetch-dest": "iframe" }]) {
+    const page = await fetch(`${url}/${UID}/iframe`, { headers: { ...headers } });
+    assert.equal(page.status, 200, JSON.stringify(headers));
+    assert.match(await page.text(), /"state":"waiting"/);
+  }
+  assert.equal((await fetch(`${url}/${UID}/watch`)).status, 200, "a link is opened by people");
+  const live = await start(t, { video: someVideo({ liveInput: "f".repeat(32), state: "live-inprogress" }) });
+  assert.equal((await fetch(`${live}/${UID}/iframe`)).status, 200);
+});
 
 test("what people wrote stands in the page as text, and only the page's own script may run", async (t) => {
   const nasty = `"><script>alert(1)</script><!--`;
@@ -123,6 +140,15 @@ test("a watch page tells how it may be shown elsewhere, and oEmbed answers the s
   const some = await start(t, { video: someVideo({ allowedOrigins: ["a.example"] }) });
   const cached = async (server: string) => (await fetch(`${server}/embed/oembed?url=${server}/${UID}/watch`)).headers.get("cache-control");
   assert.deepEqual([await cached(url), await cached(some)], ["public, max-age=300", "private, max-age=300"]);
+});
+
+test("oEmbed uses the server's public URL, whatever the Host of the request", async (t) => {
+  const url = await start(t, { video: someVideo(), publicOrigin: () => "https://videos.example" });
+  const answer = await new Promise<string>((resolve, reject) => {
+    get(`${url}/embed/oembed?url=${url}/${UID}/watch`, { headers: { host: "evil.example" } }, (response) => void text(response).then(resolve, reject));
+  });
+  assert.doesNotMatch(answer, /evil/);
+  assert.equal((JSON.parse(answer) as { provider_url: string }).provider_url, "https://videos.example");
 });
 
 test("oEmbed tells of a video only where delivery would show it", async (t) => {

@@ -15,6 +15,7 @@ export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof create
 }
 
 async function answerPage(assets: Assets, viewing: Viewing, video: PlayerVideo, mode: PageConfig["mode"]): Promise<void> {
+  if (mode === "embed" && video.live?.state === "waiting" && !isBrowser(viewing)) return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
   const [script, style] = await Promise.all([assets.get("player.js"), assets.get("page.css")]);
   // From `/{id}/iframe`.
   const root = folderAbove(viewing.request.url, 1);
@@ -26,27 +27,38 @@ async function answerPage(assets: Assets, viewing: Viewing, video: PlayerVideo, 
   response.setHeader("x-content-type-options", "nosniff");
   // The nonce is of this answer, and the state of the video of this moment.
   response.setHeader("cache-control", "no-store");
+  const { name, description } = viewing.video.meta;
+  const title = video.details.title || (mode === "watch" && name) || "Video";
   viewing.sendText(
     pageDocument({
-      title: video.details.title ?? "Video", kind: mode, nonce,
-      head: mode === "watch" ? watchHead(viewing, video) : ['<meta name="robots" content="noindex">'],
+      title, kind: mode, nonce, body: bodyOf(mode, title, mode === "watch" ? description : undefined),
+      head: mode === "watch" ? watchHead(viewing, video, title, description) : ['<meta name="robots" content="noindex">'],
       style: `${root}embed/assets/${style.hashed}`, script: `${root}embed/assets/${script.hashed}`,
-      config: { mode, root, video } satisfies PageConfig,
+      config: { mode, root, video, ...(mode === "watch" && name !== undefined && { title: name }) } satisfies PageConfig,
     }),
     { type: "text/html; charset=utf-8" },
   );
 }
 
+/** The hosted service answers 204 for an input that is not live. Polling clients get the same; browsers get a page that waits, then plays. */
+const isBrowser = ({ request: { headers } }: Viewing) => (headers.accept ?? "").includes("text/html") || headers["sec-fetch-dest"] === "iframe" || headers["sec-fetch-dest"] === "document";
+
 /** What a link to the page looks like where it is shared: Open Graph, and the address of the oEmbed answer. */
-function watchHead({ base, id, origin, video: { requireSignedURLs } }: Viewing, video: PlayerVideo): string[] {
+/** The player is inserted before the heading, which is visible on watch pages only. */
+function bodyOf(mode: PageConfig["mode"], title: string, description: string | undefined): string {
+  if (mode === "embed") return `<main id="player"><h1 class="visually-hidden">${escapeHtml(title)}</h1></main>`;
+  return `<main id="player"><div class="about"><h1>${escapeHtml(title)}</h1>${description ? `<p>${escapeHtml(description)}</p>` : ""}</div></main>`;
+}
+
+function watchHead({ base, id, origin, video: { requireSignedURLs } }: Viewing, video: PlayerVideo, title: string, description: string | undefined): string[] {
   const here = `${origin}${base}/${id}`;
-  const title = video.details.title ?? "Video";
   const oembed = `${origin}${base}/embed/oembed?url=${encodeURIComponent(`${here}/watch`)}`;
   return [
     ...(requireSignedURLs ? ['<meta name="robots" content="noindex">'] : []),
     `<link rel="alternate" type="application/json+oembed" href="${escapeHtml(oembed)}" title="${escapeHtml(title)}">`,
     property("og:type", "video.other"),
     property("og:title", title),
+    ...(description ? [`<meta name="description" content="${escapeHtml(description)}">`, property("og:description", description)] : []),
     property("og:url", `${here}/watch`),
     property("og:video", `${here}/iframe`),
     property("og:video:type", "text/html"),

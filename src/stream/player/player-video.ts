@@ -5,6 +5,8 @@ import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
 
 /** Longest side of a poster, in pixels. */
 const POSTER = 1280;
+/** Cover or waveform of an audio-only video. */
+const POSTER_HEIGHT = 720;
 
 /** Whether somebody publishes to an input at the moment, in whatever process. */
 export type IsPublished = (input: string) => Promise<boolean>;
@@ -42,7 +44,7 @@ export function playerVideo(given: Video, id: string, { interrupted = false, unr
     error: video.errorReason === undefined ? null : { code: video.errorReason.code, text: video.errorReason.text },
     duration: video.duration, width, height,
     picture: model === null || model.video !== undefined,
-    poster: !video.readyToStream || unrecorded ? null : width > 0 && height > 0 ? posterOf(width, height) : video.liveInput === undefined ? null : "thumbnails/thumbnail.jpg",
+    poster: !video.readyToStream || unrecorded ? null : width > 0 && height > 0 ? posterOf(width, height) : video.liveInput === undefined ? (model !== null && model.video === undefined ? posterOf(POSTER, POSTER_HEIGHT) : null) : "thumbnails/thumbnail.jpg",
     details: video.publicDetails,
     live: video.liveInput === undefined ? null : { state: broadcastState(video, interrupted), follows: subjectOf(id) !== video.uid || video.uid === video.liveInput, unrecorded },
     frames: frameAncestors(video.allowedOrigins) ?? null,

@@ -139,7 +139,7 @@ describe("the page with the player", { skip }, () => {
     await page.goto(`${delivery.origin}/${waiting.uid}/iframe`);
     await page.getByText("is being prepared").waitFor();
     delivery.videos.delete(waiting.uid);
-    await page.getByText("This video is not here").waitFor();
+    await page.getByText("This video does not exist").waitFor();
     delivery.overrides.set("manifest/video.m3u8", { status: 403 });
     await page.goto(`${delivery.origin}/${UID}/iframe?preload=auto`);
     await page.getByText("You cannot watch this video").waitFor();

@@ -22,6 +22,8 @@ export interface PlayerOptions {
   origin(request: IncomingMessage): string;
   /** Whose hosts `customer-<code>.<domain>` tell of the videos of their account only, as in delivery. Absent or empty: there are none. */
   domain?: string;
+  /** Scheme and host for URLs in responses; undefined (default): those of the request. */
+  publicOrigin?(): string | undefined;
   log: Log;
   /** So that viewers are told when a broadcast was interrupted. Absent: they only see it stop. */
   isPublished?: IsPublished;
@@ -41,7 +43,7 @@ export interface Player {
   uploadPage(request: IncomingMessage, response: ServerResponse, page: UploadPageConfig): Promise<void>;
 }
 
-export function createPlayer({ access, base = "", address, origin, domain, log, isPublished, isRecorded, assets = createAssets({ log }) }: PlayerOptions): Player {
+export function createPlayer({ access, base = "", address, origin, domain, publicOrigin = () => undefined, log, isPublished, isRecorded, assets = createAssets({ log }) }: PlayerOptions): Player {
   const prefix = `${base}/embed/`;
   const ownHost = createOwnHosts(domain);
   const playerVideo = createPlayerVideos({ isPublished, isRecorded });
@@ -51,7 +53,7 @@ export function createPlayer({ access, base = "", address, origin, domain, log, 
       const path = (request.url ?? "").split("?", 1)[0] ?? "";
       if (!path.startsWith(prefix)) return false;
       const name = path.slice(prefix.length);
-      if (name === "oembed") await answerOembed({ access, base, ip: address(request), ownHost, origin: origin(request), request, response });
+      if (name === "oembed") await answerOembed({ access, base, ip: address(request), ownHost, self: origin(request), shown: publicOrigin() ?? origin(request), request, response });
       else await answerAsset(assets, name, request, response);
       return true;
     },

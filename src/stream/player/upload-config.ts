@@ -1,13 +1,19 @@
-/** What the upload page says of the upload it is for; written into the page. */
+/** State of a one-time upload URL: embedded in its page, and polled as JSON while the video is processed. */
 export interface UploadPageConfig {
-  /** `open`: may be begun, or gone on with; `done`: everything has arrived; `expired`: too late. */
-  state: "open" | "done" | "expired";
+  /** `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file cannot be used; `expired`: accepts no file. */
+  state: "open" | "processing" | "ready" | "failed" | "expired";
+  /** 0 to 100 while processing. */
+  pctComplete?: number;
+  /** True once the video can be played. */
+  playable?: boolean;
+  /** Reason of the failure; `retry`: the same URL accepts another file. */
+  problem?: { code: string; text: string; retry: boolean };
   /** Octets of the largest file. */
   maxBytes?: number;
   /** Octets of one request of TUS, whole MiB; absent: no limit. */
   chunkBytes?: number;
   /** Seconds. */
   maxDurationSeconds?: number;
-  /** Address of the video's watch page; absent for protected videos. */
+  /** URL of the video's watch page; absent for protected videos. */
   watch?: string;
 }

@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
 import { ACCOUNT, openUploadsWorld, type UploadsWorld, VIDEO_HEAD } from "../uploads/uploads.testing.ts";
+import { testModel } from "../videos/videos.testing.ts";
 import { createPlayer } from "./player.ts";
 import { sharedAssets, until } from "./player.testing.ts";
 
@@ -49,6 +50,13 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     return { ...opened, offsets };
   }
 
+  /** Simulates `stream/processing` step by step. */
+  async function process(uid: string) {
+    await world.videos.modelled(uid, testModel());
+    await world.videos.playable(uid);
+    await world.videos.finished(uid);
+  }
+
   const direct = () => world.uploads.direct(ACCOUNT, { maxDurationSeconds: 600 });
   /** On a disk, with a time of its own: a file that is chosen again is the same. */
   async function onDisk({ buffer, day }: { buffer: Buffer; day: number }): Promise<string> {
@@ -83,13 +91,15 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
 
     const again = await open(uploadUrl);
     await again.page.setInputFiles("input", file);
-    await again.page.getByText("Your video has arrived").waitFor();
+    await again.page.getByText("Your video is being processed").waitFor();
     assert.ok(again.offsets[0]! > 0, String(again.offsets));
     assert.deepEqual(await world.source(video.uid), FILE.buffer);
     assert.equal((await world.videos.find(video.uid))!.meta["name"], FILE.name);
+    await process(video.uid);
+    await again.page.getByText("Your video is ready").waitFor();
     assert.equal(new URL((await again.page.getByText("Watch it").getAttribute("href"))!).pathname, `/${video.uid}/watch`);
     await again.page.reload();
-    await again.page.getByText("Your video has arrived").waitFor();
+    await again.page.getByText("Your video is ready").waitFor();
   });
 
   test("another file of the same name and size is sent from its beginning, in pieces that the server takes", async () => {
@@ -101,9 +111,39 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     const other = Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "leer")]);
     const again = await open(uploadUrl);
     await again.page.setInputFiles("input", await onDisk({ buffer: other, day: 3 }));
-    await again.page.getByText("Your video has arrived").waitFor();
+    await again.page.getByText("Your video is being processed").waitFor();
     assert.deepEqual(again.offsets, [0, CHUNK_MB * MIB]);
     assert.deepEqual(await world.source(video.uid), other);
+  });
+
+  test("shows why a file failed and accepts another one at the same URL", async () => {
+    const { video, uploadUrl } = await direct();
+    const { page } = await open(uploadUrl);
+    await page.setInputFiles("input", { ...FILE, buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(1000, "x")]) });
+    await page.getByText("Your video is being processed").waitFor();
+    await world.videos.failed(video.uid, "ERR_MALFORMED_VIDEO", "The video was deemed to be corrupted or malformed. It has no packets.");
+    await page.getByText("This file cannot be used").waitFor();
+    assert.equal(await page.getByRole("alert").filter({ visible: true }).innerText(), "The video was deemed to be corrupted or malformed. It has no packets.");
+    // A reload still shows the reason.
+    await page.reload();
+    await page.getByText("It has no packets.").waitFor();
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.setInputFiles("input", FILE);
+    await page.getByText("Your video is being processed").waitFor();
+    await process(video.uid);
+    await page.getByText("Your video is ready").waitFor();
+    assert.deepEqual(await world.source(video.uid), FILE.buffer);
+  });
+
+  test("shows the server's reason for a file that content sniffing rejects", async () => {
+    const { uploadUrl } = await direct();
+    const { page } = await open(uploadUrl);
+    await page.setInputFiles("input", { name: "renamed.mp4", mimeType: "video/mp4", buffer: Buffer.from("plain text under a video's name\n".repeat(300)) });
+    await page.getByText("This file cannot be used").waitFor();
+    assert.match(await page.getByRole("alert").filter({ visible: true }).innerText(), /The file is not a video: it is text/);
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.setInputFiles("input", { ...FILE, buffer: VIDEO_HEAD });
+    await page.getByText("Your video is being processed").waitFor();
   });
 
   test("a file is dropped anywhere on the page", async () => {
@@ -114,7 +154,7 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
       data.items.add(new File([new Uint8Array(${JSON.stringify([...VIDEO_HEAD])}), "x".repeat(1000)], "dropped.mp4", { type: "video/mp4" }));
       for (const type of ["dragenter", "dragover", "drop"]) document.body.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer: data }));
     }`);
-    await page.getByText("Your video has arrived").waitFor();
+    await page.getByText("Your video is being processed").waitFor();
     assert.equal((await world.source(video.uid))!.length, VIDEO_HEAD.length + 1000);
     // Asking whether something had begun is answered with 404, which the console tells.
     assert.deepEqual(problems.filter((problem) => !problem.includes("404")), []);

@@ -8,7 +8,7 @@ import type { SourceRung } from "../playback/port.ts";
 import type { Probe } from "../probe/probe.ts";
 import type { Videos } from "../videos/port.ts";
 import type { Video } from "../videos/video.ts";
-import { SETTLED } from "../videos/states.ts";
+import { exceedsLimit, SETTLED } from "../videos/states.ts";
 import { PROCESS_JOB } from "../videos/videos.ts";
 import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
 import { judge } from "./failure.ts";
@@ -22,6 +22,8 @@ export interface ProcessingParts {
   log: Log;
   /** What can be played without encoding. Absent: nothing. */
   source?: SourceRung;
+  /** Adds the uploaded file's audio tracks and subtitles before the video can be played. Idempotent. Absent: they are ignored. */
+  adoptTracks?: (video: Video) => Promise<void>;
   /** Videos that are probed and begun at once. Default 4. */
   beginnings?: number;
   /** Chunks that are encoded at once. Default 1. */
@@ -49,7 +51,7 @@ const JOB_ATTEMPTS = 5000;
 const MOST_FAILURES = 1000;
 
 /** From an upload to a finished ladder: every step may be done twice, on any machine, and goes on where it was left. */
-export function createProcessing({ videos, probe, segments, jobs, objects, log, source, beginnings = 4, encoders = 1, leaseMs = LEASE_MS }: ProcessingParts): Processing {
+export function createProcessing({ videos, adoptTracks, probe, segments, jobs, objects, log, source, beginnings = 4, encoders = 1, leaseMs = LEASE_MS }: ProcessingParts): Processing {
   const checkpoints = createCheckpoints(objects);
   const workers: JobWorker[] = [];
   /** By job, of those that are tried again here. */
@@ -68,10 +70,12 @@ export function createProcessing({ videos, probe, segments, jobs, objects, log, 
     const probed: Video = { ...asked, model };
     // The row and the first segments do not wait for each other.
     const refused = new AbortController();
-    const started = makePlayable(probed, AbortSignal.any([signal, refused.signal]));
+    // A file that is too long is not encoded: its one-time URL may receive another one.
+    const started = exceedsLimit(asked, model) ? Promise.resolve() : makePlayable(probed, AbortSignal.any([signal, refused.signal]));
     started.catch(() => {});
     const video = asked.model === null ? await videos.modelled(uid, model) : asked;
     if (video === undefined) return refused.abort();
+    await adoptTracks?.(video);
     await started;
     await videos.playable(uid);
     await enqueueChunks(uid, model);

@@ -17,6 +17,8 @@ export interface Stills {
   /** JPEG, or GIF where the wish has motion. */
   thumbnail(model: MediaModel, wish: Wish, about?: { isPart?: boolean }): Promise<Buffer>;
   sheet(model: MediaModel, sheet: Sheet, about?: { isPart?: boolean }): Promise<Buffer>;
+  /** JPEG for audio-only videos: the embedded cover art, or a waveform. */
+  audio(model: MediaModel, size: { width: number; height: number }): Promise<Buffer>;
 }
 
 const WALL_MS = 30_000;
@@ -41,6 +43,21 @@ export function createStills({ tools, objects }: StillsParts): Stills {
     }
   }
 
+  /** Reads the uploaded file: an indexed copy has no cover. */
+  async function drawCover({ source: { key, originalKey = key } }: MediaModel, { width, height }: { width: number; height: number }): Promise<Buffer | undefined> {
+    const path = await objects.file(originalKey);
+    if (path === undefined) return undefined;
+    const fit = `scale=${width}:${height}:force_original_aspect_ratio=decrease:flags=bicubic,pad=${width}:${height}:-1:-1:${BACKGROUND},setsar=1`;
+    try {
+      const { output } = await tools.ffmpeg({ args: ["-i", path, "-map", "0:v:0", "-vf", fit, ...JPEG], reads: [path], urgency: "soon", wallMs: WALL_MS, cpuSeconds: 60, outputBytes: MOST_OCTETS });
+      return output.length > 0 ? output : undefined;
+    } catch (err) {
+      // Most files have no cover.
+      if (err instanceof MediaRunError && err.reason === "failed") return undefined;
+      throw err;
+    }
+  }
+
   return {
     async thumbnail(model, wish, { isPart = false } = {}) {
       for (const earlier of EARLIER_S) {
@@ -51,6 +68,13 @@ export function createStills({ tools, objects }: StillsParts): Stills {
       }
       throw streamErrors.imageFailed({ reason: "there is no picture in it" });
     },
+    async audio(model, size) {
+      const cover = await drawCover(model, size);
+      if (cover !== undefined) return cover;
+      const waveform = await draw(model, ({ source }) => [...inputAt(model, 0), "-t", Math.min(model.duration, WAVEFORM_S).toFixed(3), "-i", source, "-filter_complex", waveformFilter(model, size), "-map", "[picture]", ...JPEG]);
+      if (waveform.length === 0) throw streamErrors.imageFailed({ reason: "its audio cannot be drawn" });
+      return waveform;
+    },
     async sheet(model, sheet, { isPart = false } = {}) {
       const picture = await draw(model, ({ source, options }) => sheetArgs(model, sheet, source, { ...options, isPart }));
       if (picture.length === 0) throw streamErrors.imageFailed({ reason: "there is no picture in it" });
@@ -59,12 +83,22 @@ export function createStills({ tools, objects }: StillsParts): Stills {
   };
 }
 
+/** Seconds of audio in a waveform: more looks the same but takes minutes to decode. */
+const WAVEFORM_S = 600;
+const BACKGROUND = "0x12151d";
+const JPEG = ["-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
+
+function waveformFilter({ audio }: MediaModel, { width, height }: { width: number; height: number }): string {
+  const band = Math.max(2, Math.round(height / 2));
+  return `[0:${audio!.stream}]aformat=channel_layouts=mono,showwavespic=s=${width}x${band}:colors=0x6ea0ff:scale=sqrt[wave];color=c=${BACKGROUND}:s=${width}x${height}:r=1[back];[back][wave]overlay=0:(H-h)/2:format=auto[picture]`;
+}
+
 const inputAt = ({ source }: MediaModel, seconds: number) => [...(source.start + seconds > 0 ? ["-ss", (source.start + seconds).toFixed(6)] : []), "-f", source.format];
 
 function outputOf(model: MediaModel, { motion, ...size }: Wish, { first, ...options }: Pick<PictureOptions, "watermark" | "tonemap"> & { first: string[] }): string[] {
   if (motion === undefined) return ["-filter_complex", pictureFilter(model, { ...size, ...options, first }), "-map", "[picture]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
   const frames = Math.max(1, Math.round(Math.min(motion.duration, model.duration - size.time) * motion.fps));
-  // One palette of what moves; the pattern of bayer is the same in every picture, so that what stands still costs nothing.
-  const filter = `${pictureFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
+  // One palette for all frames: stats_mode=diff counts the frame before each change, so the last scene would get no colours. Bayer dithering is the same in every frame, so still areas cost nothing.
+  const filter = `${pictureFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;
   return ["-filter_complex", filter, "-map", "[moving]", "-loop", "0", "-f", "gif", "pipe:1"];
 }

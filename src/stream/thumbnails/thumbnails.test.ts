@@ -153,11 +153,23 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal(await kindOf(get("storyboard-x.jpg")), "videoNotFound 404");
     const { video: _, ...sound } = video.model!;
     for (const path of ["thumbnail.jpg", "thumbnail.gif", "storyboard.vtt"]) {
-      assert.equal(await kindOf(get(path, { ...video, model: { ...sound, ladder: [] } })), "noPictures 404");
+      if (path !== "thumbnail.jpg") assert.equal(await kindOf(get(path, { ...video, model: { ...sound, ladder: [] } })), "noPictures 404");
       assert.equal(await kindOf(get(path, { ...video, model: null, state: "queued" })), "notReady 409");
     }
     assert.equal(runs(), before);
     assert.equal(await kindOf(get("thumbnail.jpg", { ...video, model: { ...video.model!, source: { ...video.model!.source, key: "stream/none/source" } } })), "imageFailed 424");
+  });
+
+  test("an audio-only video has a waveform, or its embedded cover, as thumbnail", async (t) => {
+    // The audio starts silent, so the left of the waveform is a line.
+    const quietThenLoud = ["-f", "lavfi", "-i", "aevalsrc='if(gt(t,2),sin(880*PI*t),0)':s=48000:d=4"];
+    const plain = await open(t, { inputs: quietThenLoud, video: false, extension: "mp3", audio: ["-c:a", "libmp3lame"] });
+    const waveform = await seen(t, (await plain.get("thumbnail.jpg?width=320&height=180")).bytes);
+    assert.deepEqual([waveform.codec, waveform.size, waveform.colour(0.75, 0.5) === waveform.colour(0.75, 0.02), waveform.colour(0.25, 0.4) === waveform.colour(0.25, 0.02)], ["mjpeg", "320x180", false, true]);
+    const covered = await open(t, { inputs: [...quietThenLoud, "-f", "lavfi", "-i", "color=red:s=200x200:d=1:r=1"], video: ["-map", "0:a", "-map", "1:v", "-c:v", "mjpeg", "-frames:v", "1", "-disposition:v", "attached_pic"], extension: "mp3", audio: ["-c:a", "libmp3lame"] });
+    const cover = await seen(t, (await covered.get("thumbnail.jpg?width=320&height=180")).bytes);
+    assert.deepEqual([cover.size, cover.colour(0.5, 0.5)], ["320x180", "red"]);
+    assert.equal((await seen(t, (await plain.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
   test("each is made once, also when many ask at the same time; too many are not kept", async (t) => {

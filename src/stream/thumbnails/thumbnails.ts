@@ -30,6 +30,9 @@ export interface ThumbnailsParts {
 /** Seconds. What is chosen by the video's own timestamp changes with it. */
 const CACHE = { chosen: 300, asked: 24 * 3600 };
 
+/** Default image size for audio, in pixels: 16:9, as most players. */
+const AUDIO_IMAGE = { width: 1280, height: 720 };
+
 type Pictured = MediaModel & { video: VideoTrack };
 
 /** Pictures of a video, made from its source when they are asked for: they are there before anything is encoded. */
@@ -41,7 +44,14 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
   const wishOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
     readWish(query, model.video, { duration: model.duration, defaultTime: thumbnailTimestampPct * model.duration, moving });
 
+  /** Embedded cover or waveform of an audio-only video. */
+  const audioImage = (video: Video, model: MediaModel, query: URLSearchParams) => {
+    const { width, height } = readWish(query, AUDIO_IMAGE, { duration: 0, defaultTime: 0, moving: false });
+    return store.get(video.uid, `audio-${width}x${height}.jpg`, () => stills.audio(model, { width, height }));
+  };
+
   const thumbnail = (moving: boolean) => async ({ video, query, sendObject }: Viewing) => {
+    if (!moving && isAudioOnly(video)) return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.asked });
     const model = pictured(video);
     const found = await image(video, model, wishOf(video, model, query, moving));
     await sendObject(found, { type: moving ? "image/gif" : "image/jpeg", cache: query.has("time") ? CACHE.asked : CACHE.chosen });
@@ -69,11 +79,14 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
       },
     ],
     async poster(video) {
+      if (isAudioOnly(video)) return audioImage(video, video.model, new URLSearchParams());
       const model = pictured(video);
       return image(video, model, wishOf(video, model, new URLSearchParams(), false));
     },
   };
 }
+
+const isAudioOnly = (video: Video): video is Video & { model: MediaModel } => video.model !== null && video.model.video === undefined;
 
 /** Of a clip: the source is all of the video that it was taken from. */
 const isPart = ({ clip }: Video): boolean => clip !== undefined;

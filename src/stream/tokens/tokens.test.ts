@@ -61,12 +61,18 @@ test("a key of the account signs when both its id and its pem are given, and bel
   await assert.rejects(all({ id: "9".repeat(32), pem: pemForm(named.privateKey) }), refused("keyNotFound", /999/));
 });
 
+test("rejects an exp in the past", async () => {
+  const { tokens, sign } = setUp();
+  for (const exp of [0, -1, NOW - 86_400, NOW - 1, NOW]) await assert.rejects(tokens.sign(ACCOUNT, UID, { exp, nbf: -10 }), refused("badParameter", /has passed/), String(exp));
+  await sign({ exp: NOW + 1 });
+});
+
 test("an end more than a day ahead, a beginning after the end, unreadable rules and unknown videos are refused", async () => {
   const { tokens, sign } = setUp();
   await sign({ exp: NOW + 86_400 });
   await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW + 86_500 }), refused("badParameter", new RegExp(`may be ${NOW + 86_400} now`)));
   await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: (NOW + 60) * 1000 }), refused("badParameter", /in seconds/));
-  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW, nbf: NOW }), refused("badParameter", /not before/));
+  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW + 60, nbf: NOW + 60 }), refused("badParameter", /not before/));
   await assert.rejects(tokens.sign(ACCOUNT, UID, { accessRules: [{ type: "any", action: "deny" }] }), refused("badParameter", /accessRules\[0\]/));
   await assert.rejects(tokens.sign("b".repeat(32), UID), refused("videoNotFound", /./));
   await setUp(0).sign({ exp: NOW + 1e7 });

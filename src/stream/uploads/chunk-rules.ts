@@ -7,8 +7,8 @@ export interface Chunk {
   offset: number;
   /** Octets of this request, as declared; undefined where they are sent without saying how many. */
   octets: number | undefined;
-  /** Of the whole upload. */
-  length: number;
+  /** Total upload length; undefined while deferred. */
+  length: number | undefined;
   /** Most octets of one request; 0: no limit. */
   max: number;
 }
@@ -19,9 +19,10 @@ export interface Chunk {
  */
 export function checkChunk({ offset, octets, length, max }: Chunk): void {
   if (octets === undefined || octets === 0) return;
-  const bad = (rule: string) => streamErrors.badParameter({ reason: `Chunk size must be ${rule}, and not ${octets} bytes (at offset ${offset} of ${length})` });
+  const bad = (rule: string) => streamErrors.badParameter({ reason: `Chunk size must be ${rule}, and not ${octets} bytes (at offset ${offset} of ${length ?? "an unknown length"})` });
   if (max > 0 && octets > max) throw bad(`at most ${max} bytes (chunkSize of tus-js-client; stream.chunk_mb here)`);
-  if (offset + octets >= length) return;
+  // With a deferred length, any chunk may be the last one.
+  if (length === undefined || offset + octets >= length) return;
   if (octets % UNIT !== 0) throw bad(`a multiple of 256KiB (${UNIT} bytes) unless it is the last one`);
   // Where no chunk may be so large, the largest will do.
   const min = max > 0 ? Math.min(MIN, max) : MIN;

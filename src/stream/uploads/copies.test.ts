@@ -187,6 +187,41 @@ test("an origin that fails later makes the video fail, with what was wrong; an e
   }
 });
 
+test("fails a copy when the origin sends fewer bytes than it declared", { timeout: 60_000 }, async (t) => {
+  const bytes = video(100_000);
+  const cases: [string, Answer][] = [
+    // Every response declares the full length and ends early; no range support.
+    ["cut", (request, response) => {
+      response.writeHead(200, { "content-length": bytes.length });
+      if (request.method === "HEAD") return void response.end();
+      response.write(bytes.subarray(0, 40_000), () => void response.socket!.end());
+    }],
+    // Range requests for the rest return no data.
+    ["range", (request, response) => {
+      const rest = request.headers.range !== undefined;
+      response.writeHead(rest ? 206 : 200, { etag: '"1"', "content-length": rest ? bytes.length - 40_000 : bytes.length, ...(rest && { "content-range": `bytes 40000-${bytes.length - 1}/${bytes.length}` }) });
+      if (request.method === "HEAD") return void response.end();
+      if (rest) return void response.flushHeaders(), void response.socket!.end();
+      response.write(bytes.subarray(0, 40_000), () => void response.socket!.end());
+    }],
+    // Only HEAD declares the length: a truncated chunked response looks complete.
+    ["chunked", (request, response) => {
+      if (request.method === "HEAD") return void response.writeHead(200, { "content-length": bytes.length }).end();
+      response.writeHead(200, { "transfer-encoding": "chunked" }).end(bytes.subarray(0, 40_000));
+    }],
+  ];
+  const { uploads, settled, objects } = await open(t, { more: { copyRetries: { attempts: 10, backoff: () => 10 } } });
+  uploads.start();
+  for (const [name, answer] of cases) {
+    const { url } = await startOrigin(t, answer);
+    const { uid } = await uploads.copy(ACCOUNT, { url });
+    const failed = await settled(uid);
+    assert.deepEqual([failed.state, failed.errorReason?.code], ["error", "ERR_FETCH_ORIGIN_ERROR"], name);
+    assert.match(failed.errorReason!.text, new RegExp(`: the origin ends its response early: received \\d+ of ${bytes.length} bytes`), name);
+    assert.equal(await objects.partial(`stream/${uid}/source`).size(), 0);
+  }
+});
+
 test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => {
   const begun = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();

@@ -26,8 +26,14 @@ const BREATH_MS = 500;
 
 const USUAL = { attempts: 10, backoff: (attempt: number) => Math.min(300_000, 2000 * 2 ** (attempt - 1)) };
 
-/** It makes no difference to ask once more. */
+/** A failure that a retry cannot fix. */
 class ForGood extends Error {}
+
+/** The origin ended its response before the declared length. */
+class CutShort extends Error {}
+
+/** Consecutive responses that end at the same byte: the origin lacks the rest. Broken connections end at varying bytes. */
+const MAX_CUT_SHORT = 3;
 
 /** Videos that are fetched from an address: asked about at once, copied by a job that goes on where the last one ended. */
 export function createCopies(parts: CreationParts): Copies {
@@ -39,7 +45,7 @@ export function createCopies(parts: CreationParts): Copies {
   const enqueue = async (uid: string) => void (await jobs.enqueue(COPY_JOB, { uid }, { key: uid, attempts }));
 
   /** One request for what is missing. True when nothing is. */
-  async function fetchMore(row: UploadRow, signal: AbortSignal): Promise<boolean> {
+  async function fetchMore(row: UploadRow, promised: number | null, signal: AbortSignal): Promise<boolean> {
     const partial = sources.partial(row.uid);
     const kept = await sources.offset(row);
     if (row.length !== null && kept === row.length) return true;
@@ -62,9 +68,16 @@ export function createCopies(parts: CreationParts): Copies {
       }
       Object.assign(row, { length: size ?? null, version: version ?? null });
       await table.change(row.uid, { length: row.length, version: row.version });
-      const now = await partial.append(start, sources.touching(row.uid, answer.body));
+      const now = await partial.append(start, sources.touching(row.uid, answer.body)).catch(async (err: unknown) => {
+        throw row.length !== null && isBrokenOff(err) ? new CutShort(`received ${await partial.size()} of ${row.length} bytes`, { cause: err }) : err;
+      });
       if (now > limit) throw new ForGood(tooLarge().message);
-      if (row.length !== null && now !== row.length) throw new Error(`${now} of ${row.length} bytes came`);
+      // A response without a length is checked against HEAD: truncated, it would look complete.
+      const declared = row.length ?? promised;
+      if (declared !== null && now > 0 && (row.length === null ? now < declared : now !== declared)) {
+        if (row.length === null) await sources.discard(row.uid);
+        throw new CutShort(`received ${now} of ${declared} bytes`);
+      }
       return finished(row, now);
     } finally {
       answer.close();
@@ -79,12 +92,22 @@ export function createCopies(parts: CreationParts): Copies {
 
   /** For as long as something comes. */
   async function copy(row: UploadRow, signal: AbortSignal): Promise<void> {
+    const promised = row.length;
+    let same = { text: "", times: 0 };
+    let stalled = 0;
     for (;;) {
       const before = await sources.offset(row);
       try {
-        if (await fetchMore(row, signal)) break;
+        if (await fetchMore(row, promised, signal)) break;
       } catch (err) {
-        if (signal.aborted || isLasting(err) || isStoreError(err) || (await sources.offset(row)) <= before) throw err;
+        if (signal.aborted || isLasting(err) || isStoreError(err)) throw err;
+        if (err instanceof CutShort) {
+          same = { text: err.message, times: err.message === same.text ? same.times + 1 : 1 };
+          if (same.times >= MAX_CUT_SHORT) throw new ForGood(`the origin ends its response early: ${err.message}`, { cause: err });
+        }
+        // Without progress this attempt fails, unless the response ended where the last one did: a few more requests then show whether it always does.
+        const isStuck = (await sources.offset(row)) <= before;
+        if (isStuck && (!(err instanceof CutShort) || (same.times < 2 && ++stalled > MAX_CUT_SHORT))) throw err;
         log.info({ video: row.uid, err }, "a copy broke off, and goes on");
         await clock.sleep(BREATH_MS, signal);
       }
@@ -155,6 +178,8 @@ export function createCopies(parts: CreationParts): Copies {
     },
   };
 }
+
+const isBrokenOff = (err: unknown): boolean => err instanceof UserError && err.domain === "fetch" && err.kind === "unreachable";
 
 /** What the guard refuses is not going to be let through later. */
 const isLasting = (err: unknown): boolean =>

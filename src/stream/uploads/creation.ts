@@ -5,7 +5,7 @@ import type { AskedVideo, TusCreation, Uploads } from "./port.ts";
 import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
 import type { Turns } from "./turns.ts";
-import { hashOf, NOT_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
+import { DEFERRED, hashOf, NOT_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 export interface CreationParts extends UploadsParts {
   table: UploadsTable;
@@ -24,17 +24,19 @@ const GIB = 1024 ** 3;
 export function createCreations(parts: CreationParts): Creations {
   const { clock, ids, settings, videos, urls, table, sources, turns } = parts;
 
-  function checkLength(headers: TusCreation["headers"], max = Infinity): number {
-    checkVersion(headers);
+  /** The declared length, or DEFERRED. */
+  function checkLength(headers: TusCreation["headers"], maxSizeBytes?: number | null): number {
+    checkTusHeaders(headers);
     const bad = (reason: string) => streamErrors.badParameter({ reason });
     if (headers["upload-concat"] !== undefined) throw bad("Upload-Concat is not supported: send the file in one upload (parallelUploads 1)");
-    const text = one(headers["upload-length"]);
-    if (text === undefined) throw bad(headers["upload-defer-length"] === undefined ? "Upload-Length is required: the size of the file in bytes" : "Upload-Defer-Length is not supported: tell the size of the file in Upload-Length");
+    const [text, deferred] = [one(headers["upload-length"]), one(headers["upload-defer-length"])];
+    if (deferred !== undefined && deferred !== "1") throw bad(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferred.slice(0, 40))}`);
+    if (deferred !== undefined && text !== undefined) throw bad("Upload-Length and Upload-Defer-Length exclude each other: send only one");
+    if (deferred !== undefined) return DEFERRED;
+    if (text === undefined) throw bad("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
     const length = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(length)) throw bad(`Upload-Length is the size of the file in bytes, and not ${JSON.stringify(text.slice(0, 40))}`);
-    if (length === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
-    const limit = Math.min(max, Math.floor(settings.upload_gb * GIB));
-    if (length > limit) throw streamErrors.tooLarge({ limit, rule: `Upload-Length is ${length}${limit === max ? ", and this video may have no more" : " (stream.upload_gb)"}` });
+    checkSize(length, maxSizeBytes, settings);
     return length;
   }
 
@@ -48,7 +50,7 @@ export function createCreations(parts: CreationParts): Creations {
     const end = await turns.take(row.uid);
     if (end === undefined) throw streamErrors.uploadBusy();
     try {
-      return await sources.append(row, 0, atMost(row.length, body));
+      return await sources.append(row, 0, atMost(row.length, body, settings));
     } finally {
       end();
     }
@@ -60,22 +62,23 @@ export function createCreations(parts: CreationParts): Creations {
       const metadata = one(headers["upload-metadata"]) ?? "";
       const asked: AskedVideo = { creator: one(headers["upload-creator"]) ?? null, ...readTusMetadata(metadata) };
       const draft = await draftOf(parts, account, asked, directUser ? SOON_MS : SOME_DAYS_MS);
-      const video = await videos.create(account, { ...draft, size: length });
+      const video = await videos.create(account, { ...draft, ...(length !== DEFERRED && { size: length }) });
       const secret = ids.token(24);
       const row = await table.insert({ uid: video.uid, account_id: account, kind: "tus", secret: hashOf(secret), length, metadata, touched_at: NOT_YET });
       return { video, headers: await created({ ...row, length }, secret, body) };
     },
     async begin(row, secret, { headers, body }) {
       const video = await videos.find(row.uid);
-      const length = checkLength(headers, video?.maxSizeBytes ?? undefined);
+      const length = checkLength(headers, video?.maxSizeBytes);
       const metadata = one(headers["upload-metadata"]) ?? "";
       const { meta } = readTusMetadata(metadata);
       const end = await turns.take(row.uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
-        const now = await table.find(row.uid);
-        if (now === undefined) throw streamErrors.uploadNotFound();
-        if (now.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
+        const found = await table.find(row.uid);
+        if (found === undefined) throw streamErrors.uploadNotFound();
+        const now = found.finished_at === null ? found : await sources.reopen(found);
+        if (now === undefined) throw streamErrors.alreadyUploaded({ uid: row.uid });
         // The same file again goes on where it was; of another one, nothing of the first stays. Cameras make files of one size: their names tell.
         if (now.length !== length || (now.metadata ?? "") !== metadata) await sources.discard(row.uid);
         await table.change(row.uid, { length, metadata, touched_at: clock.now() });
@@ -95,11 +98,22 @@ export function createCreations(parts: CreationParts): Creations {
   };
 }
 
-/** Throws unsupportedTus. */
-export function checkVersion(headers: TusCreation["headers"]): void {
+/** Headers of every TUS request. Throws unsupportedTus, badParameter. */
+export function checkTusHeaders(headers: TusCreation["headers"]): void {
   const version = one(headers["tus-resumable"]);
   if (version !== "1.0.0") throw streamErrors.unsupportedTus({ version: version === undefined ? "absent" : JSON.stringify(version.slice(0, 20)) });
+  // Ignoring it would acknowledge bytes that the client believes verified.
+  if (headers["upload-checksum"] !== undefined) throw streamErrors.badParameter({ reason: "Upload-Checksum is not supported (Tus-Extension lists no checksum): send the request without it" });
 }
+
+/** Throws notAVideo, tooLarge. */
+export function checkSize(length: number, maxSizeBytes: number | null | undefined, settings: Pick<UploadsParts["settings"], "upload_gb">): void {
+  if (length === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
+  const limit = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));
+  if (length > limit) throw streamErrors.tooLarge({ limit, rule: `Upload-Length is ${length}${limit === maxSizeBytes ? ", more than this video allows" : " (stream.upload_gb)"}` });
+}
+
+export const uploadLimit = ({ upload_gb }: Pick<UploadsParts["settings"], "upload_gb">): number => Math.floor(upload_gb * GIB);
 
 /** Who uploads without a token says nothing of the video but what the file is called, where its owner has not named it. */
 export async function nameAfter({ videos }: Pick<UploadsParts, "videos">, { uid, account_id: account }: UploadRow, name: string | undefined): Promise<void> {
@@ -108,11 +122,12 @@ export async function nameAfter({ videos }: Pick<UploadsParts, "videos">, { uid,
   await videos.edit(account, uid, { meta: { ...video.meta, name: name.slice(0, 500) } });
 }
 
-/** Passes on so many octets, and refuses one more. */
-export async function* atMost(octets: number, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let left = octets;
+/** Passes the upload body through up to `length` octets and rejects more; for a deferred length, stream.upload_gb is the limit. `offset`: bytes already stored. */
+export async function* atMost(length: number, body: AsyncIterable<Uint8Array>, settings: Pick<UploadsParts["settings"], "upload_gb">, offset = 0): AsyncGenerator<Uint8Array> {
+  const limit = length === DEFERRED ? uploadLimit(settings) : length;
+  let left = limit - offset;
   for await (const piece of body) {
-    if (piece.length > left) throw streamErrors.tooLarge({ limit: octets, rule: "Upload-Length said so" });
+    if (piece.length > left) throw streamErrors.tooLarge({ limit, rule: length === DEFERRED ? "no upload may be larger (stream.upload_gb)" : "the declared Upload-Length" });
     left -= piece.length;
     yield piece;
   }

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
-import { lookedAt } from "./looked-at.ts";
+import { sniffed } from "./sniff.ts";
 
 export interface FormFile {
   /** As the sender calls it. */
@@ -15,7 +15,7 @@ export interface FormFile {
 export interface FormOptions {
   /** Takes the fields that are no files; whole when the form is. */
   fields?: Map<string, string>;
-  /** Why this beginning of a file is not taken. Default: it is plainly no video. */
+  /** Returns why a file with this head is rejected. Default: nonVideoReason. */
   refuse?: (head: Buffer, whole: boolean) => string | undefined;
 }
 
@@ -83,7 +83,7 @@ const tooLarge = (limit: number) => streamErrors.tooLarge({ limit, rule: "an upl
 
 async function* fileOf(stream: Readable, maxBytes: number, refuse: FormOptions["refuse"]): AsyncGenerator<Uint8Array> {
   try {
-    yield* lookedAt(stream, maxBytes, () => tooLarge(maxBytes), refuse);
+    yield* sniffed(stream, { maxBytes, tooLarge: () => tooLarge(maxBytes), refuse });
   } catch (err) {
     throw err instanceof UserError ? err : streamErrors.formBrokeOff({ reason: messageOf(err) }, { cause: err });
   }

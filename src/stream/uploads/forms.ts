@@ -5,8 +5,8 @@ import type { Video } from "../videos/video.ts";
 import { type CreationParts, nameAfter } from "./creation.ts";
 import { draftOf, ONE_DAY_MS } from "./drafts.ts";
 import { readForm } from "./form.ts";
-import { lookedAt } from "./looked-at.ts";
 import type { AskedVideo, Uploads } from "./port.ts";
+import { sniffed } from "./sniff.ts";
 import type { UploadRow } from "./uploads-table.ts";
 
 export interface Forms extends Pick<Uploads, "form" | "bytes"> {
@@ -61,17 +61,19 @@ export function createForms(parts: CreationParts): Forms {
     bytes: (account, body, asked = {}) =>
       take(account, "bytes", (keep) => {
         const limit = Math.floor(settings.upload_gb * GIB);
-        return keep(asked, lookedAt(body, limit, () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" })), limit);
+        return keep(asked, sniffed(body, { maxBytes: limit, tooLarge: () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" }) }), limit);
       }),
     async toAddress({ uid }, incoming) {
       const end = await turns.take(uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
         // While it waited for its turn, another one may have been taken.
-        const row = await table.find(uid);
+        const found = await table.find(uid);
+        if (found === undefined) throw streamErrors.uploadNotFound();
+        const row = found.finished_at === null ? found : await sources.reopen(found);
         const video = await videos.find(uid);
-        if (row === undefined || video === undefined) throw streamErrors.uploadNotFound();
-        if (row.finished_at !== null || video.state !== "pendingupload") throw streamErrors.alreadyUploaded({ uid });
+        if (video === undefined) throw streamErrors.uploadNotFound();
+        if (row === undefined || video.state !== "pendingupload") throw streamErrors.alreadyUploaded({ uid });
         return await receive(row, video, incoming);
       } finally {
         end();

@@ -2,18 +2,27 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { isStoreError } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
+import { mayReopen } from "../videos/states.ts";
 import type { Video } from "../videos/video.ts";
 import { checkChunk } from "./chunk-rules.ts";
-import { checkVersion, type CreationParts, type Creations } from "./creation.ts";
+import { checkTusHeaders, type CreationParts, type Creations, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
 import { textOf } from "./tus.ts";
-import { isSecretOf, type UploadRow } from "./uploads-table.ts";
+import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
 /** Shows a person what may be done at a one-time address. */
 export type UploadPages = (request: IncomingMessage, response: ServerResponse, page: ShownUpload) => Promise<void>;
 
+/** State of a one-time URL, for its page and as JSON (`Accept: application/json`). */
 export interface ShownUpload {
-  state: "open" | "done" | "expired";
+  /** `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file cannot be used; `expired`: accepts no file. */
+  state: "open" | "processing" | "ready" | "failed" | "expired";
+  /** 0 to 100 while processing. */
+  pctComplete?: number;
+  /** True once the video can be played. */
+  playable?: boolean;
+  /** Reason of the failure; `retry`: the same URL accepts another file. */
+  problem?: { code: string; text: string; retry: boolean };
   maxBytes?: number;
   chunkBytes?: number;
   maxDurationSeconds?: number;
@@ -32,16 +41,19 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<v
 /** The end of the path, wherever it is mounted. */
 const ADDRESS = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|$)/;
 const METHODS = "POST, HEAD, PATCH, DELETE, OPTIONS, GET";
+/** The checksum extension is not supported: requests with Upload-Checksum are rejected. */
+export const tusHeaders = (settings: Pick<UploadHttpParts["settings"], "upload_gb">): Record<string, string> => ({
+  "tus-resumable": "1.0.0", "tus-version": "1.0.0", "tus-extension": "creation,creation-with-upload,creation-defer-length,expiration,termination", "tus-max-size": String(uploadLimit(settings)),
+});
 /** A file may be sent from any page: who has the address may. */
 const CORS = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "Location, Stream-Media-Id, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset",
+  "access-control-expose-headers": "Location, Stream-Media-Id, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset",
 };
 const PREFLIGHT = {
   ...CORS, "access-control-allow-methods": METHODS, "access-control-max-age": "86400",
   "access-control-allow-headers": "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
 };
-const GIB = 1024 ** 3;
 const DAY = 86_400_000;
 /** More than the largest chunk. */
 const PASSED_OVER = 256 * 1024 * 1024;
@@ -51,12 +63,13 @@ export const ARRIVING_MS = 3_600_000;
 /** Everything below `/upload/<uid>/<secret>`. The address is the permission; whatever else a client sends to prove itself is left alone. */
 export function createUploadHttp(parts: UploadHttpParts): Handler {
   const { clock, log, settings, urls, videos, table, creations, forms, tus, page } = parts;
-  const maxBytes = Math.floor(settings.upload_gb * GIB);
+  const maxBytes = uploadLimit(settings);
 
-  /** What has begun in time may end later, for a day. */
-  function isLate(row: UploadRow, { uploadExpiry }: Video): boolean {
+  /** An upload started before the expiry may finish up to a day after it; so may a file that replaces a failed one. */
+  function isLate(row: UploadRow, video: Video): boolean {
+    const { uploadExpiry } = video;
     const now = clock.now();
-    if (row.finished_at !== null || uploadExpiry === null || now <= uploadExpiry) return false;
+    if ((row.finished_at !== null && !mayReopen(video)) || uploadExpiry === null || now <= uploadExpiry) return false;
     return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;
   }
 
@@ -70,7 +83,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
   }
 
   function options(response: ServerResponse): void {
-    response.writeHead(204, { ...PREFLIGHT, "tus-resumable": "1.0.0", "tus-version": "1.0.0", "tus-extension": "creation,creation-with-upload,expiration,termination", "tus-max-size": String(maxBytes) }).end();
+    response.writeHead(204, { ...PREFLIGHT, ...tusHeaders(settings) }).end();
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -81,7 +94,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (isLate(row, video)) throw streamErrors.uploadExpired({ at: new Date(video.uploadExpiry!).toISOString() });
     if (method === "POST") return post(request, response, row, secret);
     if (method !== "HEAD" && method !== "PATCH" && method !== "DELETE") return void response.writeHead(405, { ...CORS, allow: METHODS }).end();
-    checkVersion(request.headers);
+    checkTusHeaders(request.headers);
     if (row.length === null) throw streamErrors.uploadNotFound();
     if (method === "PATCH") checkPatch(request, row, row.length);
     if (row.finished_at === null && video.uploadExpiry !== null) response.setHeader("upload-expires", new Date(video.uploadExpiry).toUTCString());
@@ -95,11 +108,11 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
   }
 
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
-    const state = row.finished_at !== null || video.state !== "pendingupload" ? "done" : isLate(row, video) ? "expired" : "open";
     const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
-    const shown: ShownUpload = { state, maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes), ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }), ...(maxDurationSeconds !== null && { maxDurationSeconds }), ...(!requireSignedURLs && { watch: urls.of(video).watch }) };
+    const shown: ShownUpload = { ...progressOf(row, video, isLate(row, video)), maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes), ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }), ...(maxDurationSeconds !== null && { maxDurationSeconds }), ...(!requireSignedURLs && { watch: urls.of(video).watch }) };
+    if (request.headers.accept?.includes("application/json") === true) return sendJson(response, 200, shown, { ...CORS, "cache-control": "no-store" });
     if (page !== undefined) return page(request, response, shown);
-    response.writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }).end(`${STATES[state]}\n`);
+    response.writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }).end(`${STATES[shown.state]}\n`);
   }
 
   async function post(request: IncomingMessage, response: ServerResponse, row: UploadRow, secret: string): Promise<void> {
@@ -107,7 +120,6 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
       const { uid } = await forms.toAddress(row, request);
       return sendJson(response, 200, { result: { uid }, success: true, errors: [], messages: [] });
     }
-    if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
     const headers = await creations.begin(row, secret, { headers: request.headers, ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }) });
     // The address it came to, whatever name of this server is in it.
     response.writeHead(201, { ...CORS, ...headers, location: request.url!.replace(/\?.*$/, ""), "content-length": "0" }).end();
@@ -118,7 +130,7 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
     const octets = headers["content-length"];
     const offset = Number(headers["upload-offset"]);
-    if (Number.isSafeInteger(offset)) checkChunk({ offset, octets: octets === undefined ? undefined : Number(octets), length, max: settings.chunk_mb * 1024 * 1024 });
+    if (Number.isSafeInteger(offset)) checkChunk({ offset, octets: octets === undefined ? undefined : Number(octets), length: length === DEFERRED ? declaredIn(headers) : length, max: settings.chunk_mb * 1024 * 1024 });
   }
 
   return async (request, response) => {
@@ -135,9 +147,26 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
 
 const STATES = {
   open: "A video may be uploaded here, once: by POST of a form with a part named file, or with a TUS client.",
-  done: "The video has been uploaded.",
-  expired: "It is too late: this address is no longer valid. Ask for another one.",
+  processing: "The file has been uploaded and is being processed.",
+  ready: "The video has been uploaded.",
+  failed: "The file could not be used.",
+  expired: "This upload URL has expired. Ask for another one.",
 };
+
+function progressOf(row: UploadRow, video: Video, late: boolean): Pick<ShownUpload, "state" | "pctComplete" | "playable" | "problem"> {
+  if (video.state === "error") {
+    const { code, text } = video.errorReason ?? { code: "ERR_UNKNOWN", text: "" };
+    return { state: "failed", problem: { code, text, retry: mayReopen(video) && !late } };
+  }
+  if (video.state === "pendingupload" && row.finished_at === null) return { state: late ? "expired" : "open" };
+  return { state: video.state === "ready" ? "ready" : "processing", pctComplete: Math.floor(video.pctComplete), playable: video.readyToStream };
+}
+
+/** Upload-Length header of the chunk that declares a deferred length. */
+function declaredIn(headers: IncomingMessage["headers"]): number | undefined {
+  const length = Number(headers["upload-length"] ?? NaN);
+  return Number.isSafeInteger(length) ? length : undefined;
+}
 
 /** TUS 1.0.0, Requests: for clients whose environment knows no PATCH and DELETE. */
 function methodOf(request: IncomingMessage): string {

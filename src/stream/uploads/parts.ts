@@ -16,7 +16,7 @@ export interface UploadsParts {
   ids: Pick<Ids, "token">;
   log: Log;
   settings: Pick<Settings["stream"], "upload_gb" | "basic_upload_mb" | "chunk_mb">;
-  videos: Pick<Videos, "create" | "find" | "edit" | "delete" | "uploaded" | "failed">;
+  videos: Pick<Videos, "create" | "find" | "edit" | "delete" | "uploaded" | "reopened" | "failed">;
   urls: Pick<StreamUrls, "upload" | "of">;
   fetch: GuardedFetch;
   /** A profile of the account. Throws where there is none. Absent: there are no watermarks. */

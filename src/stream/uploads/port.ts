@@ -13,6 +13,8 @@ export interface Uploads {
   copy(account: string, asked: AskedVideo & { url: string }): Promise<Video>;
   /** Creation of a TUS upload, its address and its name in `headers`. What of it comes along is kept already. Throws badParameter, tooLarge, notAVideo. */
   tus(account: string, creation: TusCreation): Promise<{ video: Video; headers: Record<string, string> }>;
+  /** Headers of OPTIONS responses (TUS 1.0.0): version, extensions, maximum upload size. */
+  readonly tusHeaders: Record<string, string>;
   /** A form with a part `file`, up to stream.basic_upload_mb, as it arrives. `confirm` is asked at its end, and throws where it is not to be taken. Throws notAVideo, tooLarge, formBrokeOff, badParameter. */
   form(account: string, incoming: IncomingMessage, options?: { asked?: AskedVideo; confirm?: () => Promise<void> }): Promise<Video>;
   /** As it comes, from somebody who is trusted to send it once: a worker. Up to stream.upload_gb. Throws notAVideo, tooLarge, badParameter. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { silentLog, UserError } from "../../kernel/index.ts";
 import { createLocalEvents } from "../../store/index.ts";
 import { checkChunk, type Chunk } from "./chunk-rules.ts";
-import { plainlyNoVideo } from "./plainly-no-video.ts";
+import { nonVideoReason } from "./sniff.ts";
 import { createTurns } from "./turns.ts";
 
 const MIB = 1024 * 1024;
@@ -23,19 +23,19 @@ test("chunks: whole units of 256 KiB, 5 MiB at least, except the last; the text 
   assert.throws(() => chunk(300 * MIB, { length: 300 * MIB }), refused(/at most 209715200/));
 });
 
-test("what plainly is no video is told from what may be one", () => {
-  const head = (text: string, whole = false) => plainlyNoVideo(Buffer.from(text.padEnd(whole ? 0 : 600, " "), "latin1"), whole);
-  assert.match(plainlyNoVideo(Buffer.alloc(0), true)!, /empty/);
+test("content sniffing rejects text and non-media files, and accepts media containers", () => {
+  const head = (text: string, whole = false) => nonVideoReason(Buffer.from(text.padEnd(whole ? 0 : 600, " "), "latin1"), whole);
+  assert.match(nonVideoReason(Buffer.alloc(0), true)!, /empty/);
   for (const text of ["<!doctype html><html>", "#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n", "ffconcat version 1.0\nfile /etc/passwd", '{"a":1}']) {
     assert.match(head(text)!, /text/);
     assert.match(head(text, true)!, /text/);
   }
-  assert.match(plainlyNoVideo(Buffer.from("Zoë über".repeat(100)), false)!, /text/);
+  assert.match(nonVideoReason(Buffer.from("Zoë über".repeat(100)), false)!, /text/);
   assert.match(head("\x89PNG\r\n\x1a\n")!, /PNG/);
   assert.match(head("PK\x03\x04")!, /ZIP/);
   assert.match(head("%PDF-1.7")!, /PDF/);
   for (const video of ["\0\0\0\x20ftypisom\0\0\x02\0", "\x1aE\xdf\xa3\x01\0\0\0", "RIFF\x10\0\0\0AVI LIST", "G@\0\x10\0\0\xb0", "FLV\x01\x05\0\0\0\x09", "OggS\0\x02", "GIF89a\x10\0\x10\0", "ID3\x03\0", "\0\0\x01\xba", "0&\xb2u\x8ef\xcf\x11"]) assert.equal(head(video), undefined, video);
-  assert.equal(plainlyNoVideo(Buffer.alloc(4096), false), undefined);
+  assert.equal(nonVideoReason(Buffer.alloc(4096), false), undefined);
 });
 
 test("a turn is one request's; who waits asks the one before to let go, and not for ever", async () => {

@@ -1,8 +1,10 @@
+import { buffer } from "node:stream/consumers";
 import { isStoreError, type PartialObject } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
 import type { UploadsParts } from "./parts.ts";
-import type { UploadRow, UploadsTable } from "./uploads-table.ts";
+import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
+import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
 
 /** The source of a video while it grows, and the moment when it is whole. */
@@ -12,19 +14,26 @@ export interface Sources {
   partial(uid: string): PartialObject;
   /** Octets that are kept. */
   offset(row: UploadRow): Promise<number>;
-  /** Goes on at `offset`; when the upload is whole with it, everybody is told. To be called in the turn of the upload. Resolves with the octets kept. */
+  /**
+   * Appends at `offset`, and queues the video if that completes the upload. To be called in the upload's turn. Resolves with the octets stored. Content
+   * sniffing discards a file that cannot be a video: the upload restarts at 0. Throws notAVideo.
+   */
   append(row: UploadRow & { length: number }, offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;
-  /** Everything is there, as `length` octets: the video is queued. Once more does nothing. To be called in the turn of the upload. */
+  /** Queues the video once all `length` octets are stored. Idempotent. To be called in the upload's turn. Throws notAVideo, except for copies. */
   finish(row: UploadRow, length: number): Promise<void>;
   /** Passes on, and lets others know meanwhile that somebody is at it. */
   touching(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** The source is put under its key already. Throws alreadyUploaded, videoNotFound. */
   taken(uid: string, source: { key: string; size: number }): Promise<Video>;
   discard(uid: string): Promise<void>;
+  /** Deletes an unusable file and restarts the upload. To be called in the upload's turn. Undefined if the video does not allow it. */
+  reopen(row: UploadRow): Promise<UploadRow | undefined>;
 }
 
 /** A row is written now and then while octets come: so that others know that somebody is at it. */
 const TOUCH_MS = 60_000;
+/** Indexed copies that probing creates. */
+const MEZZANINES = ["mezzanine.mp4", "mezzanine.mkv"];
 
 export function createSources({ objects, videos, clock, log }: Pick<UploadsParts, "objects" | "videos" | "clock" | "log">, table: UploadsTable): Sources {
   const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;
@@ -58,6 +67,7 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
       if (isStoreError(err, "absent") && (await videos.find(uid)) === undefined) throw streamErrors.uploadNotFound();
       throw err;
     }
+    if (row.kind !== "copy") await sniffStored(row, length);
     try {
       await taken(uid, { key: key(uid), size: length });
       log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "a video has been uploaded");
@@ -66,6 +76,26 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
       if (!(err instanceof UserError && err.kind === "alreadyUploaded")) throw err;
     }
     await table.change(uid, { finished_at: clock.now(), length });
+  }
+
+  /** Sniffs the stored file: its head may be split across requests too small to sniff. */
+  async function sniffStored(row: UploadRow, length: number): Promise<void> {
+    const object = await objects.open(key(row.uid));
+    if (object === undefined) return;
+    const head = await buffer(object.read({ start: 0, end: Math.min(length, HEAD_OCTETS) - 1 }));
+    const reason = nonVideoReason(head, length <= HEAD_OCTETS);
+    if (reason === undefined) return;
+    await objects.delete([key(row.uid)]);
+    await beginAgain(row);
+    throw streamErrors.notAVideo({ reason });
+  }
+
+  /** Resets the upload. A one-time URL may receive a file of another length; a TUS upload keeps its declared length. */
+  async function beginAgain(row: UploadRow): Promise<UploadRow> {
+    const change = { length: row.kind === "direct" ? null : row.length, metadata: row.kind === "direct" ? null : row.metadata, finished_at: null, touched_at: clock.now() };
+    await partial(row.uid).discard();
+    await table.change(row.uid, change);
+    return { ...row, ...change };
   }
 
   async function offset({ uid, length, finished_at: finished }: UploadRow): Promise<number> {
@@ -79,13 +109,25 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
   return {
     key, partial, offset, finish, taken, touching,
     async append(row, at, body) {
-      const kept = await partial(row.uid).append(at, touching(row.uid, body));
-      if (kept >= row.length) await finish(row, row.length);
+      const file = at > 0 ? body : sniffed(body, { maxBytes: Infinity, tooLarge: streamErrors.notAVideo, endsFile: (size) => size === row.length });
+      const kept = await partial(row.uid).append(at, touching(row.uid, file)).catch(async (err: unknown) => {
+        if (err instanceof UserError && err.kind === "notAVideo") await beginAgain(row);
+        throw err;
+      });
+      if (row.length !== DEFERRED && kept >= row.length) await finish(row, row.length);
       else await table.change(row.uid, { touched_at: clock.now() });
       return kept;
     },
     async discard(uid) {
       await partial(uid).discard();
+    },
+    async reopen(row) {
+      const { uid } = row;
+      const sourceKey = (await videos.find(uid))?.sourceKey;
+      if ((await videos.reopened(uid)) === undefined) return undefined;
+      await objects.delete([...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)])]);
+      log.info({ video: uid, account: row.account_id }, "upload: one-time URL can be used again after a failed upload");
+      return beginAgain(row);
     },
   };
 }

@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import * as tus from "tus-js-client";
 import { createManualClock } from "../../kernel/index.ts";
-import { ACCOUNT, openUploadsWorld, type UploadsWorldOptions } from "./uploads.testing.ts";
+import { ACCOUNT, openUploadsWorld, type UploadsWorldOptions, VIDEO_HEAD as HEAD } from "./uploads.testing.ts";
 
 const MIB = 1024 * 1024;
 const HEADERS = { "tus-resumable": "1.0.0" };
@@ -67,7 +67,7 @@ test("creation with the upload in it, and method override", async (t) => {
   const over = await upload(randomBytes(200_000), { endpoint: `${base}/tus`, overridePatchMethod: true });
   assert.equal((await videos.find(over.uid!))!.state, "queued");
   assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
-  const early = await ask("POST", `${base}/tus`, { "upload-length": "10", "content-type": "application/offset+octet-stream" }, Buffer.from("0123"));
+  const early = await ask("POST", `${base}/tus`, { "upload-length": "10", "content-type": "application/offset+octet-stream" }, HEAD.subarray(0, 4));
   assert.deepEqual([early.status, early.headers.get("upload-offset")], [201, "4"]);
 });
 
@@ -125,7 +125,7 @@ test("creations that cannot be are refused before a video is made", async (t) =>
   const { base, ask, db } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
   const creation = (headers: Record<string, string>) => ask("POST", `${base}/tus`, headers);
   for (const [headers, status, text] of [
-    [{}, 400, /Upload-Length is required/], [{ "upload-length": "-1" }, 400, /not "-1"/], [{ "upload-length": "1e3" }, 400, /Upload-Length is/], [{ "upload-defer-length": "1" }, 400, /Defer-Length is not supported/],
+    [{}, 400, /Upload-Length is required/], [{ "upload-length": "-1" }, 400, /not "-1"/], [{ "upload-length": "1e3" }, 400, /Upload-Length is/], [{ "upload-defer-length": "2" }, 400, /Upload-Defer-Length must be 1/], [{ "upload-defer-length": "1", "upload-length": "5" }, 400, /exclude each other/],
     [{ "upload-length": "0" }, 400, /empty/], [{ "upload-length": "1073742" }, 413, /larger than 1073741 bytes: Upload-Length is 1073742/], [{ "upload-length": "5", "upload-concat": "partial" }, 400, /Concat/],
     [{ "upload-length": "5", "tus-resumable": "0.2.2" }, 412, /not "0.2.2"/], [{ "upload-length": "5", "upload-creator": "c".repeat(65) }, 400, /64/],
     [{ "upload-length": "5", "upload-metadata": `watermark ${Buffer.from("x").toString("base64")}` }, 400, /no watermark profile/], [{ "upload-length": "5", "upload-metadata": `expiry ${Buffer.from("2020-01-01T00:00:00Z").toString("base64")}` }, 400, /time to come/],
@@ -181,22 +181,22 @@ test("an upload that is ended is gone with its video; the one of an address that
   const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   assert.equal((await ask("HEAD", uploadUrl)).status, 404);
   const begin = (length: number, name = "mine.mp4") => ask("POST", uploadUrl, { "upload-length": String(length), "upload-metadata": `name ${Buffer.from(name).toString("base64")},requiresignedurls` });
-  assert.deepEqual([(await begin(10)).status, (await patch(uploadUrl, 0, Buffer.from("0123"), { "upload-length": "10" })).status], [201, 400]);
-  const chunked = Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream;
+  assert.deepEqual([(await begin(10)).status, (await patch(uploadUrl, 0, HEAD.subarray(0, 4), { "upload-length": "10" })).status], [201, 400]);
+  const chunked = Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream;
   assert.equal((await patch(uploadUrl, 0, chunked)).headers.get("upload-offset"), "4");
   // The same file goes on, another one starts at its beginning.
   await begin(10);
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "4");
   await begin(10, "other.mp4");
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "0");
-  await patch(uploadUrl, 0, Readable.toWeb(Readable.from([Buffer.from("01")])) as ReadableStream);
+  await patch(uploadUrl, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 2)])) as ReadableStream);
   await begin(6, "other.mp4");
   assert.equal((await ask("HEAD", uploadUrl)).headers.get("upload-offset"), "0");
   assert.equal((await ask("DELETE", uploadUrl)).status, 204);
   assert.equal((await ask("HEAD", uploadUrl)).status, 404);
   assert.equal((await begin(3)).headers.get("location"), new URL(uploadUrl).pathname);
-  assert.equal((await patch(uploadUrl, 0, Buffer.from("abc"))).status, 204);
-  assert.equal(String(await source(video.uid)), "abc");
+  assert.equal((await patch(uploadUrl, 0, HEAD.subarray(0, 3))).status, 204);
+  assert.deepEqual(await source(video.uid), HEAD.subarray(0, 3));
   // Of the video its owner decides; the name is the uploader's, where the owner gave none.
   const kept = (await videos.find(video.uid))!;
   assert.deepEqual([kept.state, kept.meta, kept.requireSignedURLs], ["queued", { name: "mine.mp4" }, false]);
@@ -212,7 +212,7 @@ test("after its time an address is closed; what had begun in time may end", asyn
   const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() + 120_000 });
   assert.equal(video.uploadExpiry, clock.now() + 120_000);
   clock.advance(29 * 60_000);
-  assert.equal((await patch(begun.url, 0, Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream)).status, 204);
+  assert.equal((await patch(begun.url, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream)).status, 204);
   clock.advance(2 * 60_000);
   await videos.sweep();
   for (const url of [idle.url, uploadUrl]) {
@@ -224,17 +224,156 @@ test("after its time an address is closed; what had begun in time may end", asyn
   }
   assert.equal((await ask("HEAD", begun.url)).headers.get("upload-offset"), "4");
   assert.equal(await uploads.isArriving(begun.uid), true);
-  assert.equal((await patch(begun.url, 4, Buffer.from("456789"))).status, 204);
+  assert.equal((await patch(begun.url, 4, HEAD.subarray(4, 10))).status, 204);
   assert.equal((await videos.find(begun.uid))!.state, "queued");
+});
+
+test("closes an upload a day after its URL expired, even if data keeps arriving", async (t) => {
+  const clock = createManualClock(Date.UTC(2026, 10, 21));
+  const { ask, patch, uploads } = await open(t, { clock });
+  const { uploadUrl } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() + 10 * 60_000 });
+  assert.equal((await ask("POST", uploadUrl, { "upload-length": "1000" })).status, 201);
+  const drip = async (offset: number) => (await patch(uploadUrl, offset, Readable.toWeb(Readable.from([Buffer.from("x")])) as ReadableStream)).status;
+  // One byte every half hour, for ten minutes before the expiry and a day after it.
+  for (let n = 0; n < 48; n++) {
+    assert.equal(await drip(n), 204, `${n / 2} h`);
+    clock.advance(30 * 60_000);
+  }
+  assert.equal(await drip(48), 204, "ten minutes before the end");
+  clock.advance(11 * 60_000);
+  assert.equal(await drip(49), 410);
+  assert.equal((await ask("HEAD", uploadUrl)).status, 410);
 });
 
 test("of a deleted video nothing stays, and what still comes is refused", async (t) => {
   const { create, patch, videos, objects, uploads } = await open(t);
   const { url, uid } = await create(10);
-  await patch(url, 0, Readable.toWeb(Readable.from([Buffer.from("0123")])) as ReadableStream);
+  await patch(url, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream);
   assert.equal(await objects.partial(`stream/${uid}/source`).size(), 4);
   videos.start();
   await videos.delete(ACCOUNT, uid);
   while ((await objects.partial(`stream/${uid}/source`).size()) > 0 || (await uploads.isArriving(uid))) await new Promise((resolve) => setImmediate(resolve));
-  assert.equal((await patch(url, 4, Buffer.from("456789"))).status, 404);
+  assert.equal((await patch(url, 4, HEAD.subarray(4, 10))).status, 404);
+});
+
+/** Sent without Content-Length, so chunk size rules do not apply. */
+const streamed = (bytes: Uint8Array) => Readable.toWeb(Readable.from([bytes])) as ReadableStream;
+
+test("rejects TUS uploads that cannot be videos, then accepts a video at the same URL", async (t) => {
+  const { create, ask, patch, uploads, videos, objects, source } = await open(t);
+  const png = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(6000, 7)]);
+  for (const url of [(await create(png.length)).url, await direct()]) {
+    for (const [file, reason] of [[png, /not a video: it is a PNG image/], [Buffer.from("just words, ".repeat(600)), /not a video: it is text/]] as const) {
+      assert.equal((await ask("POST", url, { "upload-length": String(file.length) })).status, 201);
+      const refused = await patch(url, 0, file);
+      assert.deepEqual([refused.status, reason.test(refused.text)], [400, true], refused.text);
+    }
+    // In one-byte chunks: no single request has enough to sniff.
+    assert.equal((await ask("POST", url, { "upload-length": "3" })).status, 201);
+    for (const [offset, byte] of ["a", "b"].entries()) assert.equal((await patch(url, offset, streamed(Buffer.from(byte)))).status, 204);
+    assert.match((await patch(url, 2, streamed(Buffer.from("c")))).text, /not a video: it is text/);
+    const uid = new URL(url).pathname.split("/")[2]!;
+    assert.deepEqual([(await videos.find(uid))!.state, await objects.partial(`stream/${uid}/source`).size(), await objects.open(`stream/${uid}/source`)], ["pendingupload", 0, undefined]);
+    assert.equal((await ask("POST", url, { "upload-length": String(HEAD.length) })).status, 201);
+    assert.equal((await patch(url, 0, HEAD)).status, 204);
+    assert.deepEqual([(await videos.find(uid))!.state, await source(uid)], ["queued", HEAD]);
+  }
+  async function direct() {
+    const { uploadUrl } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+    return uploadUrl;
+  }
+});
+
+test("a one-time URL accepts another file after one that fails processing, but not after a video", async (t) => {
+  const { ask, patch, uploads, videos, objects, source } = await open(t);
+  const { uploadUrl: url, video: { uid } } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  const shown = async () => JSON.parse((await ask("GET", url, { accept: "application/json" })).text) as { state: string; problem?: object };
+  const send = async (bytes: Uint8Array) => {
+    const { status } = await ask("POST", url, { "upload-length": String(bytes.length) });
+    return status === 201 ? (await patch(url, 0, bytes)).status : status;
+  };
+  const keys = async () => {
+    const found: string[] = [];
+    for await (const { key } of objects.list(`stream/${uid}/`)) found.push(key);
+    return found;
+  };
+  assert.equal((await shown()).state, "open");
+  assert.equal(await send(HEAD), 204);
+  assert.deepEqual([await send(HEAD), (await shown()).state], [409, "processing"]);
+  await objects.put(`stream/${uid}/mezzanine.mp4`, Buffer.from("an indexed copy"));
+  await objects.put(`stream/${uid}/captions/x.vtt`, Buffer.from("the owner's"));
+  await videos.failed(uid, "ERR_NON_VIDEO", "It has neither video nor audio.");
+  const failed = await shown();
+  assert.deepEqual([failed.state, failed.problem], ["failed", { code: "ERR_NON_VIDEO", text: "It has neither video nor audio.", retry: true }]);
+  const usage = () => videos.storageUsage(ACCOUNT);
+  assert.equal((await usage()).reservedSeconds, 0);
+
+  const other = Buffer.concat([HEAD, Buffer.alloc(500)]);
+  assert.equal(await send(other), 204);
+  const video = (await videos.find(uid))!;
+  assert.deepEqual([video.state, video.errorReason, video.size, await source(uid), (await usage()).reservedSeconds], ["queued", undefined, other.length, other, 60]);
+  assert.deepEqual(await keys(), [`stream/${uid}/captions/x.vtt`, `stream/${uid}/source`]);
+  // Also by form; after an internal error the URL accepts no other file.
+  await videos.failed(uid, "ERR_MALFORMED_VIDEO");
+  const form = new FormData();
+  form.set("file", new Blob([HEAD]), "a.mp4");
+  assert.equal((await ask("POST", url, {}, form)).status, 200);
+  assert.deepEqual(await source(uid), HEAD);
+  await videos.failed(uid, "ERR_UNKNOWN");
+  assert.deepEqual([await send(HEAD), (await shown()).problem], [409, { code: "ERR_UNKNOWN", text: (await videos.find(uid))!.errorReason!.text, retry: false }]);
+});
+
+test("a one-time URL with a failed file still expires", async (t) => {
+  const clock = createManualClock(Date.UTC(2026, 10, 21));
+  const { ask, patch, uploads, videos } = await open(t, { clock });
+  const { uploadUrl: url, video: { uid } } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  await ask("POST", url, { "upload-length": String(HEAD.length) });
+  await patch(url, 0, HEAD);
+  await videos.failed(uid, "ERR_NON_VIDEO");
+  clock.advance(2 * 3_600_000);
+  assert.equal((await ask("POST", url, { "upload-length": "5" })).status, 410);
+  assert.equal((JSON.parse((await ask("GET", url, { accept: "application/json" })).text) as { problem: { retry: boolean } }).problem.retry, false);
+});
+
+test("Upload-Defer-Length: the length is declared with a later chunk", async (t) => {
+  const { base, ask, patch, uploads, videos, source } = await open(t);
+  const bytes = Buffer.concat([HEAD, randomBytes(11 * MIB)]);
+  // tus-js-client, with a stream of unknown length.
+  const uid = await new Promise<string>((resolve, reject) => {
+    let media = "";
+    new tus.Upload(Readable.from((function* () {
+      for (let at = 0; at < bytes.length; at += 300_000) yield bytes.subarray(at, at + 300_000);
+    })()), { endpoint: `${base}/tus`, chunkSize: 5 * MIB, uploadLengthDeferred: true, retryDelays: [], onError: reject, onAfterResponse: (_, response) => void (media = response.getHeader("stream-media-id") ?? media), onSuccess: () => resolve(media) }).start();
+  });
+  const video = (await videos.find(uid))!;
+  assert.deepEqual([video.state, video.size, Buffer.compare((await source(uid))!, bytes)], ["queued", bytes.length, 0]);
+
+  const { uploadUrl: url } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  assert.equal((await ask("POST", url, { "upload-defer-length": "1" })).status, 201);
+  assert.equal((await patch(url, 0, streamed(HEAD.subarray(0, 8)))).headers.get("upload-offset"), "8");
+  const head = await ask("HEAD", url);
+  assert.deepEqual([head.headers.get("upload-defer-length"), head.headers.get("upload-length"), head.headers.get("upload-offset")], ["1", null, "8"]);
+  assert.equal((await patch(url, 8, HEAD.subarray(8), { "upload-length": "4" })).status, 400);
+  assert.equal((await patch(url, 8, streamed(HEAD.subarray(8)), { "upload-length": String(2 ** 31) })).status, 413);
+  assert.equal((await patch(url, 8, new Uint8Array(0), { "upload-length": String(HEAD.length) })).status, 204);
+  assert.equal((await ask("HEAD", url)).headers.get("upload-length"), String(HEAD.length));
+  assert.equal((await patch(url, 8, HEAD.subarray(8))).status, 204);
+});
+
+test("rejects a deferred-length upload that exceeds stream.upload_gb", async (t) => {
+  const { create: _, ask, patch, uploads } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 0 } } });
+  const { uploadUrl: url } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  assert.equal((await ask("POST", url, { "upload-defer-length": "1" })).status, 201);
+  const refused = await patch(url, 0, streamed(Buffer.concat([HEAD, Buffer.alloc(1_100_000)])));
+  assert.deepEqual([refused.status, /larger than 1073741 bytes.*stream.upload_gb/.test(refused.text)], [413, true], refused.text);
+});
+
+test("rejects Upload-Checksum, an extension that OPTIONS does not list", async (t) => {
+  const { create, ask, patch, base } = await open(t);
+  const { url } = await create(HEAD.length);
+  const checksum = { "upload-checksum": "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBwk=" };
+  for (const refused of [await patch(url, 0, HEAD, checksum), await ask("POST", `${base}/tus`, { "upload-length": "5", ...checksum })]) assert.deepEqual([refused.status, /Upload-Checksum is not supported/.test(refused.text)], [400, true], refused.text);
+  assert.equal((await ask("HEAD", url)).headers.get("upload-offset"), "0");
+  const { headers } = await ask("OPTIONS", url);
+  assert.deepEqual([headers.get("tus-version"), headers.get("tus-extension"), headers.get("tus-max-size")], ["1.0.0", "creation,creation-with-upload,creation-defer-length,expiration,termination", String(1024 ** 3)]);
 });

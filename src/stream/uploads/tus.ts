@@ -2,24 +2,25 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { DataStore, Server, Upload, type Lock } from "@tus/server";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
+import { atMost, checkSize } from "./creation.ts";
 import type { UploadsParts } from "./parts.ts";
 import type { Sources } from "./sources.ts";
 import type { Turns } from "./turns.ts";
-import type { UploadRow, UploadsTable } from "./uploads-table.ts";
+import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 /** Beside those of the protocol, what scripts of other pages may read. */
 const EXPOSED = ["Stream-Media-Id", "Upload-Expires"];
 /** How long a request that is asked to let go may go on with what it has read. */
 const LET_GO_MS = 500;
 
-export interface TusParts extends Pick<UploadsParts, "videos" | "log"> {
+export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
   table: UploadsTable;
   sources: Sources;
   turns: Turns;
 }
 
 /** HEAD, PATCH and DELETE of TUS 1.0.0 on what exists. Creation is not its business: what is said of a video then is checked before. */
-export function createTus({ table, sources, turns, videos, log }: TusParts): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+export function createTus({ table, sources, turns, videos, log, settings }: TusParts): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   async function rowOf(uid: string): Promise<UploadRow & { length: number }> {
     const row = await table.find(uid);
     if (row === undefined || row.length === null) throw streamErrors.uploadNotFound();
@@ -27,15 +28,25 @@ export function createTus({ table, sources, turns, videos, log }: TusParts): (re
   }
 
   const store = Object.assign(new DataStore(), {
-    extensions: ["creation", "creation-with-upload", "termination"],
+    extensions: ["creation", "creation-with-upload", "creation-defer-length", "termination"],
     async getUpload(uid: string): Promise<Upload> {
       const row = await rowOf(uid);
       const offset = await sources.offset(row);
       // Everything had arrived when the request that brought the last of it came to its end.
       if (offset === row.length && row.finished_at === null) await sources.finish(row, row.length);
-      return new Upload({ id: uid, size: row.length, offset });
+      return new Upload({ id: uid, offset, ...(row.length !== DEFERRED && { size: row.length }) });
     },
-    write: async (body: AsyncIterable<Uint8Array>, uid: string, offset: number) => sources.append(await rowOf(uid), offset, body),
+    /** Throws notAVideo, tooLarge. */
+    async declareUploadLength(uid: string, length: number): Promise<void> {
+      const video = await videos.find(uid);
+      if (video === undefined) throw streamErrors.uploadNotFound();
+      checkSize(length, video.maxSizeBytes, settings);
+      await table.change(uid, { length });
+    },
+    async write(body: AsyncIterable<Uint8Array>, uid: string, offset: number) {
+      const row = await rowOf(uid);
+      return sources.append(row, offset, row.length === DEFERRED ? atMost(DEFERRED, body, settings, offset) : body);
+    },
     /** Of an address that was given out, the upload only; else the video too, which nobody is going to upload now. */
     async remove(uid: string): Promise<void> {
       const row = await rowOf(uid);

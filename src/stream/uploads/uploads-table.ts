@@ -15,7 +15,7 @@ export interface UploadRow {
   kind: "tus" | "direct" | "copy";
   /** SHA-256 of the end of its address. */
   secret: string | null;
-  /** Octets; null: not known, or not begun. */
+  /** Octets, or DEFERRED; null: unknown, or upload not started. */
   length: number | null;
   /** Upload-Metadata, as it was sent. */
   metadata: string | null;
@@ -30,6 +30,9 @@ export interface UploadRow {
 
 /** Nothing has come. */
 export const NOT_YET = 0;
+
+/** Length of an upload until its client declares it (TUS 1.0.0, `Upload-Defer-Length`). */
+export const DEFERRED = -1;
 
 export const uploadsMigrations: Migration[] = [
   {

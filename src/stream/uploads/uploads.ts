@@ -1,7 +1,7 @@
 import { createCopies } from "./copies.ts";
 import { createCreations, type CreationParts } from "./creation.ts";
 import { createForms } from "./forms.ts";
-import { ARRIVING_MS, createUploadHttp } from "./http.ts";
+import { ARRIVING_MS, createUploadHttp, tusHeaders } from "./http.ts";
 import type { UploadsParts } from "./parts.ts";
 import type { Uploads } from "./port.ts";
 import { createSources } from "./sources.ts";
@@ -24,11 +24,12 @@ export function createUploads(given: UploadsParts): Uploads {
   const creations = createCreations(parts);
   const forms = createForms(parts);
   const copies = createCopies(parts);
-  const http = createUploadHttp({ ...parts, creations, forms, tus: createTus({ table, sources, turns, videos, log }) });
+  const http = createUploadHttp({ ...parts, creations, forms, tus: createTus({ table, sources, turns, videos, log, settings: given.settings }) });
 
   return {
     http,
     tus: creations.tus,
+    tusHeaders: tusHeaders(given.settings),
     direct: creations.direct,
     form: forms.form,
     bytes: forms.bytes,

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import type { Jobs, ObjectStore } from "../../store/index.ts";
@@ -28,7 +30,7 @@ export function deletionsConformance(engine: TestEngine): void {
     const { db } = await engine.open(t, videosTestMigrations);
     const asked: string[] = [];
     const { jobs, clock } = await openVideos(t, { db });
-    const { videos, objects } = await openVideos(t, { db }, { jobs: withLog(jobs, asked), clock });
+    const { videos, objects, folder } = await openVideos(t, { db }, { jobs: withLog(jobs, asked), clock });
     const { uid } = await videos.create(A, {});
     const other = (await videos.create(A, {})).uid;
     for (const key of [`stream/${uid}/source`, `stream/${uid}/360p/0.m4s`, `stream/${other}/source`]) await objects.put(key, Buffer.from("x"));
@@ -39,6 +41,8 @@ export function deletionsConformance(engine: TestEngine): void {
     videos.start();
     while (asked.length < 2) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([cleaned, await keysOf(objects)], [[uid], [`stream/${other}/source`]]);
+    // Empty rendition folders are removed as well.
+    assert.deepEqual(readdirSync(join(folder, "stream")), [other]);
     // An encoder that has not heard of it writes one more.
     await objects.put(`stream/${uid}/360p/1.m4s`, Buffer.from("x"));
     const listed = () => db.tables<{ stream_deletions: { uid: string } }>().selectFrom("stream_deletions").select("uid").execute();
@@ -50,6 +54,7 @@ export function deletionsConformance(engine: TestEngine): void {
       await new Promise((resolve) => setImmediate(resolve));
     }
     assert.deepEqual(cleaned, [uid, uid]);
+    assert.deepEqual(readdirSync(join(folder, "stream")), [other]);
     assert.deepEqual(await keysOf(objects), [`stream/${other}/source`]);
   });
 

@@ -36,6 +36,7 @@ export function createDeletions({ db, tables, objects, jobs, clock, log }: { db:
       keys = [];
     }
     await objects.delete(keys);
+    await objects.removeEmptyFolders(`stream/${uid}/`);
   }
 
   async function run(uid: string): Promise<void> {

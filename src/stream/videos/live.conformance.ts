@@ -38,6 +38,25 @@ export function liveVideosConformance(engine: TestEngine): void {
     assert.deepEqual(settled, [`${FIRST} ready`]);
   });
 
+  test("applies an input's access rules to its own live videos only", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db });
+    const rulesOf = async (uid: string) => {
+      const { requireSignedURLs, allowedOrigins } = (await videos.find(uid))!;
+      return { requireSignedURLs, allowedOrigins };
+    };
+    await videos.live.begin(A, FIRST, { liveInput: INPUT });
+    await videos.live.recorded(FIRST, { duration: 1, size: 1, input: { width: 0, height: 0 }, scheduledDeletion: null });
+    await videos.live.begin(A, SECOND, { liveInput: INPUT, allowedOrigins: ["example.com"] });
+    await videos.live.guard(A, INPUT, { requireSignedURLs: true });
+    assert.deepEqual(await rulesOf(SECOND), { requireSignedURLs: true, allowedOrigins: ["example.com"] });
+    await videos.live.guard(A, INPUT, { requireSignedURLs: false, allowedOrigins: [] });
+    assert.deepEqual(await rulesOf(SECOND), { requireSignedURLs: false, allowedOrigins: [] });
+    await videos.live.guard("b".repeat(32), INPUT, { requireSignedURLs: true });
+    await videos.live.guard(A, "e".repeat(32), { requireSignedURLs: true });
+    for (const uid of [FIRST, SECOND]) assert.deepEqual(await rulesOf(uid), { requireSignedURLs: false, allowedOrigins: [] });
+  });
+
   test("a broadcast that came to nothing leaves no video, and one that there is no room for is refused", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const settings = { max_duration_seconds: 36_000, storage_minutes: 1, max_queued: 1, min_deletion_days: 30 };

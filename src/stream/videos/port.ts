@@ -86,6 +86,11 @@ export interface Videos {
   /** The whole source is kept under `source.key`: `queued`, and its processing enqueued in the same breath. Throws alreadyUploaded, videoNotFound. */
   uploaded(uid: string, source: { key: string; size: number }): Promise<Video>;
   /**
+   * Resets a video whose file failed before anything was encoded (`mayReopen`) to `pendingupload` and reserves its minutes again.
+   * Idempotent. Undefined if the video is in another state. Throws quotaExceeded.
+   */
+  reopened(uid: string): Promise<Video | undefined>;
+  /**
    * Probing is done: `inprogress`, with duration, input and model. A model that is there already stays: segments may have been made by it.
    * Undefined where there is nothing to encode (any more): the video is deleted, has failed, or is longer than it may be, and has failed by that now.
    */
@@ -104,6 +109,8 @@ export interface LiveVideos {
   find(uid: string): Promise<Video | undefined>;
   /** A video in `live-inprogress`, under a uid that was noted before. Once more does nothing. Throws quotaExceeded, badParameter. */
   begin(account: string, uid: string, draft: VideoDraft & { liveInput: string }): Promise<Video>;
+  /** Applies an input's access rules to its live videos. */
+  guard(account: string, liveInput: string, rules: Partial<Pick<Video, "requireSignedURLs" | "allowedOrigins">>): Promise<void>;
   /** Whether the account may keep so many seconds more. */
   fits(account: string, seconds: number): Promise<boolean>;
   /** A player can start. */

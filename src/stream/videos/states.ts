@@ -28,14 +28,29 @@ export function withUpload(video: Video, source: { key: string; size: number }, 
   return { ...video, state: "queued", sourceKey: source.key, size: source.size, uploaded: now, modified: now };
 }
 
+/** Failures caused by the file, detected before encoding. */
+const OF_THE_FILE: ReadonlySet<ErrorReason> = new Set(["ERR_NON_VIDEO", "ERR_MALFORMED_VIDEO", "ERR_DURATION_TOO_SHORT", "ERR_DURATION_EXCEED_CONSTRAINT"]);
+
+/** Whether another file may replace the failed one. Once there is a model, players may have segments of the first file. */
+export const mayReopen = ({ state, model, errorReason }: Video): boolean => state === "error" && model === null && errorReason !== undefined && OF_THE_FILE.has(errorReason.code);
+
+export function withAnotherUpload(video: Video, now: number): Video | undefined {
+  if (video.state === "pendingupload") return video;
+  if (!mayReopen(video)) return undefined;
+  const { errorReason: _, step: __, ...rest } = video;
+  return { ...rest, state: "pendingupload", pctComplete: 0, sourceKey: null, size: 0, duration: -1, input: { width: -1, height: -1 }, uploaded: null, modified: now };
+}
+
+/** Whether the file exceeds maxDurationSeconds. The limit counts whole seconds: a "60 s" file often has 60.04. */
+export const exceedsLimit = ({ maxDurationSeconds: limit }: Pick<Video, "maxDurationSeconds">, { duration }: Pick<MediaModel, "duration">): boolean => limit !== null && Math.floor(duration) > limit;
+
 export function withModel(video: Video, model: MediaModel, now: number): Video | undefined {
   if (video.state === "inprogress" || video.state === "ready") return video.model === null ? undefined : video;
   if (video.state !== "queued" || video.sourceKey === null) return undefined;
   const { maxDurationSeconds: limit } = video;
   const input = model.video === undefined ? { width: 0, height: 0 } : { width: model.video.width, height: model.video.height };
   const known: Video = { ...video, duration: model.duration, input, modified: now };
-  // What is sold as 60 seconds often is 60.04: the limit counts whole seconds.
-  if (limit !== null && Math.floor(model.duration) > limit) {
+  if (exceedsLimit(video, model)) {
     return withFailure(known, "ERR_DURATION_EXCEED_CONSTRAINT", `The video is ${model.duration.toFixed(2)} seconds long, at most ${limit} (maxDurationSeconds) are allowed.`, now);
   }
   return { ...known, state: "inprogress", step: "encoding", model };

@@ -4,6 +4,8 @@ import type { Video } from "./video.ts";
 export interface StreamUrlsParts {
   /** `customer-<code>.<this>`, with or without a port; empty: videos are below `base`. */
   deliveryDomain: string;
+  /** Upload host, with optional port; if empty (default), uploads are served under `base`. */
+  uploadHost?: string;
   /** Scheme, host and port of this server as clients reach it, without a slash at the end; known only once it listens. */
   base: () => string;
   /** What goes before `/<id>` where there is no delivery domain: `/cdn-cgi/stream` in `reelpost dev`. Default none. */
@@ -30,12 +32,13 @@ export interface VideoUrls {
   dash: string;
 }
 
-export function createStreamUrls({ deliveryDomain, base, prefix = "" }: StreamUrlsParts): StreamUrls {
-  function origin(account: string): string {
-    if (deliveryDomain === "") return `${base()}${prefix}`;
+export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix = "" }: StreamUrlsParts): StreamUrls {
+  const origin = (account: string) => (deliveryDomain === "" ? `${base()}${prefix}` : originOf(`customer-${customerCode(account)}.${deliveryDomain}`));
+
+  /** One listener serves all hosts, so they have its port unless `host` includes one. */
+  function originOf(host: string): string {
     const { protocol, port } = new URL(base());
-    // The same listener serves both: its port is that of the delivery hosts, unless theirs is named.
-    return `${protocol}//customer-${customerCode(account)}.${deliveryDomain}${port === "" || /:\d+$/.test(deliveryDomain) ? "" : `:${port}`}`;
+    return `${protocol}//${host}${port === "" || /:\d+$/.test(host) ? "" : `:${port}`}`;
   }
   const at: StreamUrls["at"] = ({ account, uid }, path, id = uid) => `${origin(account)}/${id}/${path}`;
   return {
@@ -48,6 +51,6 @@ export function createStreamUrls({ deliveryDomain, base, prefix = "" }: StreamUr
         hls: to("manifest/video.m3u8"), dash: to("manifest/video.mpd"),
       };
     },
-    upload: (uid, secret) => `${base()}${prefix}/upload/${uid}/${secret}`,
+    upload: (uid, secret) => `${uploadHost === "" ? `${base()}${prefix}` : originOf(uploadHost)}/upload/${uid}/${secret}`,
   };
 }

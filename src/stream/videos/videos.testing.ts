@@ -34,7 +34,7 @@ export async function openVideos(t: Pick<TestContext, "after">, database?: Pick<
     if (database === undefined) await db.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  return { videos, clock, events, objects, jobs, db, parts };
+  return { videos, clock, events, objects, jobs, db, parts, folder };
 }
 
 /** A model of a silent video that nobody encodes. */

@@ -9,7 +9,7 @@ import { newVideo } from "./new-video.ts";
 import type { LiveVideos, VideoCatalog, Videos } from "./port.ts";
 import { createProgressNotes } from "./progress.ts";
 import { checked } from "./rules.ts";
-import { IN_PROCESSING, withEverything, withFailure, withFile, withModel, withPlayer, withProgress, withRecording, withUpload } from "./states.ts";
+import { IN_PROCESSING, withAnotherUpload, withEverything, withFailure, withFile, withModel, withPlayer, withProgress, withRecording, withUpload } from "./states.ts";
 import { createSweep } from "./sweep.ts";
 import { createSweepTable } from "./sweep-table.ts";
 import { charge, readUsage } from "./usage-table.ts";
@@ -65,8 +65,9 @@ export function createVideos(parts: VideosParts): VideosRoom {
       const before = await videoByUid(tx)(uid);
       const next = before && (await alter(before, tx));
       if (before === undefined || next === undefined || next === before) return next;
+      const reopens = before.state === "error" && next.state === "pendingupload";
       const settles = next.state !== before.state && (next.state === "ready" || next.state === "error");
-      await updateVideo(tx, next, { touched_at: clock.now(), ...(settles && { told: 0 as const }) });
+      await updateVideo(tx, next, { touched_at: clock.now(), ...(settles && { told: 0 as const }), ...(reopens && { told: 1 as const }) });
       await charge(tx, before, next);
       return next;
     });
@@ -158,6 +159,11 @@ export function createVideos(parts: VideosParts): VideosRoom {
       known.changed(uid);
       return kept;
     },
+    async guard(account, liveInput, rules) {
+      for (const { uid } of await listVideos(tables, account, { liveInput, states: ["live-inprogress"] })) {
+        await step(uid, (video) => (video.state === "live-inprogress" ? { ...video, ...rules, modified: clock.now() } : undefined));
+      }
+    },
     async recorded(uid, recording) {
       const video = await step(uid, (before) => withRecording(before, recording, clock.now()));
       await settle(video);
@@ -219,6 +225,11 @@ export function createVideos(parts: VideosParts): VideosRoom {
       await enqueue(uid);
       return video;
     },
+    reopened: (uid) => step(uid, async (before, tx) => {
+      const next = withAnotherUpload(before, clock.now());
+      if (next !== undefined && next !== before) await checkRoom(tx, before.account, before.maxDurationSeconds ?? 0);
+      return next;
+    }),
     async modelled(uid, model) {
       const video = await step(uid, (before, tx) => withRoom(tx, before, withModel(before, model, clock.now())));
       if (video?.state !== "error") return video;

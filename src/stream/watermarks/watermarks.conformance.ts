@@ -111,7 +111,7 @@ export function watermarksConformance(engine: TestEngine): void {
   });
 
   test("an image whose frame is sound and whose picture is not is refused by the decoder", needsFfmpeg, async (t) => {
-    const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", encoders: 1, urgent_encoders: 1 }, log: silentLog });
+    const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 }, log: silentLog });
     t.after(() => tools.close());
     const { watermarks, kept } = await setUp(t, engine, { tools });
     await watermarks.create(A, png(33, 17));

@@ -13,7 +13,7 @@ import { refusal, testVideo } from "../videos/videos.testing.ts";
 import { ATTEMPTS, RETRY_MS } from "./retries.ts";
 import type { WebhookDelivery } from "./types.ts";
 import { createWebhooks, type WebhooksParts } from "./webhooks.ts";
-import { KEPT, webhooksMigrations } from "./webhooks-table.ts";
+import { webhooksMigrations } from "./webhooks-table.ts";
 
 const [A, B] = ["a".repeat(32), "b".repeat(32)];
 /** One that is never as it should be says how it is instead. */
@@ -215,13 +215,13 @@ export function webhooksConformance(engine: TestEngine): void {
     const { webhooks, clock } = await open(t, engine);
     const { id } = await webhooks.create(A, there.url);
     await webhooks.settled(testVideo({ state: "ready" }));
-    for (let i = 0; i < KEPT.over + 5; i++) {
+    for (let i = 0; i < 105; i++) {
       clock.advance(1);
       await webhooks.test(A, id);
     }
     const first = await webhooks.deliveries(A, id, { page: 1, perPage: 60 });
     const second = await webhooks.deliveries(A, id, { page: 2, perPage: 60 });
-    assert.deepEqual([first.items.length, second.items.length, (await webhooks.deliveries(A, id, { page: 3, perPage: 60 })).items], [60, KEPT.over + 2 - 60, []]);
+    assert.deepEqual([first.items.length, second.items.length, (await webhooks.deliveries(A, id, { page: 3, perPage: 60 })).items], [60, 42, []]);
     assert.equal(second.items.at(-1)!.status, "waiting", "what still waits is not given up for what is over");
     assert.ok(first.items[0]!.created > first.items[1]!.created);
   });

@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../../kernel/index.ts";
+import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
+import type { JobWorker } from "../../store/index.ts";
+import { MediaRunError } from "../media/run-error.ts";
+import { createScratch } from "../scratch.ts";
+import type { Video } from "../videos/video.ts";
+import type { CaptionsParts } from "./parts.ts";
+
+export interface EmbeddedParts extends CaptionsParts {
+  /** Stores the captions, unless captions in this language exist. */
+  store(video: Video, about: { language: string; title?: string }, vtt: string): Promise<void>;
+}
+
+export interface Embedded {
+  adopt(video: Pick<Video, "uid" | "model">): Promise<void>;
+  start(): void;
+  close(): Promise<void>;
+}
+
+const KIND = "stream.embedded-captions";
+const ATTEMPTS = 5;
+const LEASE_MS = 30_000;
+/** Slowest disk read rate that the timeout allows for, in octets per millisecond. */
+const OCTETS_PER_MS = 10_000;
+const MAX_FILE_BYTES = 64 << 20;
+
+/** Extracts text subtitles of uploaded files (mkv, mp4) as captions. A job, because it reads the whole file. */
+export function createEmbedded({ jobs, objects, tools, videos, folder, log, store }: EmbeddedParts): Embedded {
+  const scratch = createScratch(folder);
+  let worker: JobWorker | undefined;
+
+  async function extract(video: Video, signal: AbortSignal): Promise<void> {
+    const { model } = video;
+    const path = model === null ? undefined : await objects.file(model.source.key);
+    if (model?.subtitles === undefined || path === undefined) return;
+    const { start, format, size } = model.source;
+    const { path: work, remove } = await scratch.make("subtitles");
+    try {
+      const files = model.subtitles.map((text) => ({ text, file: join(work, `${text.stream}.vtt`) }));
+      await tools.ffmpeg({
+        args: [...(start > 0 ? ["-ss", start.toFixed(6)] : []), "-t", model.duration.toFixed(6), "-f", format, "-i", path, ...files.flatMap(({ text, file }) => ["-map", `0:${text.stream}`, "-c:s", "webvtt", "-map_metadata", "-1", "-f", "webvtt", file])],
+        reads: [path], writes: work, signal, wallMs: 120_000 + size / OCTETS_PER_MS, fileBytes: MAX_FILE_BYTES, urgency: "soon",
+      });
+      for (const { text, file } of files) {
+        const reading = readCaptions(await readFile(file));
+        if (reading.ok) await store(video, text, formatVtt(reading.captions));
+        else log.info({ video: video.uid, stream: text.stream, reason: reading.why }, "captions: skipped unreadable subtitles of the uploaded file");
+      }
+    } finally {
+      await remove();
+    }
+  }
+
+  async function run(uid: string, isLast: boolean, signal: AbortSignal): Promise<void> {
+    const video = await videos.find(uid);
+    if (video === undefined) return;
+    try {
+      await extract(video, signal);
+    } catch (err) {
+      // A fault of the file: the video plays without these captions.
+      if (signal.aborted || !(isLast || (err instanceof MediaRunError && err.reason === "failed"))) throw err;
+      log.warn({ err, video: uid }, `captions: failed to read subtitles of the uploaded file: ${messageOf(err)}`);
+    }
+  }
+
+  return {
+    async adopt({ uid, model }) {
+      if (model?.subtitles !== undefined) await jobs.enqueue(KIND, { uid }, { key: uid, attempts: ATTEMPTS });
+    },
+    start() {
+      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) => run((payload as { uid: string }).uid, attempt >= ATTEMPTS, signal));
+    },
+    close: async () => worker?.stop(),
+  };
+}

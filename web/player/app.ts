@@ -55,6 +55,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     },
   });
   source.showCaptions(options.defaultTextTrack);
+  const heading = document.querySelector("h1");
 
   let current = config.video;
   let waiting: Waiting | undefined;
@@ -95,8 +96,11 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     waiting = undefined;
     if (needsOwnPage(video, config)) return openOwnPage(video, config, { ...options, autoplay: wanted, muted: media.muted, loop: media.loop });
     current = video;
-    document.title = video.details.title ?? "Video";
-    showDetails(layout.top, video.details);
+    const title = video.details.title ?? (video.uid === config.video.uid ? config.title : undefined) ?? "Video";
+    document.title = title;
+    if (heading !== null && heading.textContent !== title) heading.textContent = title;
+    // A watch page shows the title below the player.
+    showDetails(layout.top, config.mode === "watch" ? { ...video.details, title: null } : video.details);
     layout.controller.toggleAttribute("soundonly", !video.picture);
     setLive(isRunning());
     broadcast.follow(video);
@@ -196,6 +200,9 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     const own = current.poster === null ? undefined : addressOf(current.poster);
     const { poster: named } = options;
     const set = (address = own) => {
+      // For audio-only videos the browser shows the poster during playback.
+      if (!current.picture && address !== undefined) media.poster = address;
+      else media.removeAttribute("poster");
       if (address === undefined) poster.hidden = true;
       else if (poster.src !== address) poster.src = address;
     };

@@ -1,5 +1,6 @@
 import "media-chrome";
 import "media-chrome/menu";
+import "./quality-menu.ts";
 import { createHint, type Hint } from "./hint.ts";
 import { createNotice, type Notice } from "./notice.ts";
 
@@ -19,24 +20,29 @@ export interface Layout {
 
 const GEAR = "M19.4 13a7.6 7.6 0 0 0 0-2l2-1.6a.5.5 0 0 0 .2-.6l-2-3.4a.5.5 0 0 0-.6-.2l-2.4 1a7.3 7.3 0 0 0-1.7-1l-.4-2.6a.5.5 0 0 0-.5-.4h-4a.5.5 0 0 0-.5.4l-.4 2.6c-.6.2-1.2.6-1.7 1L5 5.2a.5.5 0 0 0-.6.2l-2 3.4a.5.5 0 0 0 .1.6L4.6 11a7.6 7.6 0 0 0 0 2l-2 1.6a.5.5 0 0 0-.2.6l2 3.4c.1.2.4.3.6.2l2.4-1c.5.4 1.1.8 1.7 1l.4 2.6c0 .2.3.4.5.4h4c.2 0 .5-.2.5-.4l.4-2.6c.6-.2 1.2-.6 1.7-1l2.4 1c.2.1.5 0 .6-.2l2-3.4a.5.5 0 0 0-.1-.6zM12 15.5a3.5 3.5 0 1 1 0-7 3.5 3.5 0 0 1 0 7z";
 
+const BACK = "m11.88 17.585.742-.669-4.2-4.665 4.2-4.666-.743-.669-4.803 5.335 4.803 5.334Z";
+/** Replaces the menus' own back button, which is not a menu item and whose label overrides its text. */
+const back = (title: string) => `<button slot="header" part="back button" role="menuitem" class="menu-back" type="button"><svg viewBox="0 0 20 24" aria-hidden="true"><path d="${BACK}"/></svg>${title}</button>`;
+
 // Fixed text: nothing of a video or of an address is put into it.
 const CONTROLS = `
 <div class="top" slot="top-chrome" hidden></div>
 <div class="shade" aria-hidden="true"></div>
 <media-loading-indicator slot="centered-chrome" noautohide></media-loading-indicator>
 <media-play-button class="big-play" slot="centered-chrome" notooltip></media-play-button>
-<media-settings-menu id="settings" anchor="auto" hidden>
+<media-settings-menu id="settings" anchor="auto" hidden aria-label="Settings">
+  <span slot="header" hidden></span>
   <media-settings-menu-item>Quality
-    <media-rendition-menu slot="submenu" hidden><div slot="title">Quality</div></media-rendition-menu>
+    <quality-menu slot="submenu" hidden>${back("Quality")}</quality-menu>
   </media-settings-menu-item>
   <media-settings-menu-item class="speed">Speed
-    <media-playback-rate-menu slot="submenu" hidden rates="0.5 0.75 1 1.25 1.5 1.75 2"><div slot="title">Speed</div></media-playback-rate-menu>
+    <media-playback-rate-menu slot="submenu" hidden rates="0.5 0.75 1 1.25 1.5 1.75 2">${back("Speed")}</media-playback-rate-menu>
   </media-settings-menu-item>
   <media-settings-menu-item class="sound">Audio
-    <media-audio-track-menu slot="submenu" hidden><div slot="title">Audio</div></media-audio-track-menu>
+    <media-audio-track-menu slot="submenu" hidden>${back("Audio")}</media-audio-track-menu>
   </media-settings-menu-item>
   <media-settings-menu-item class="captions">Captions
-    <media-captions-menu slot="submenu" hidden><div slot="title">Captions</div></media-captions-menu>
+    <media-captions-menu slot="submenu" hidden>${back("Captions")}</media-captions-menu>
   </media-settings-menu-item>
 </media-settings-menu>
 <media-control-bar class="bar timeline">
@@ -49,7 +55,7 @@ const CONTROLS = `
   <media-play-button></media-play-button>
   <span class="volume"><media-mute-button></media-mute-button><media-volume-range></media-volume-range></span>
   <span class="live-place"></span>
-  <media-time-display showduration></media-time-display>
+  <media-time-display showduration notoggle></media-time-display>
   <span class="space"></span>
   <media-captions-button></media-captions-button>
   <media-settings-menu-button><svg slot="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="${GEAR}"/></svg></media-settings-menu-button>

@@ -1,5 +1,6 @@
 // The page of `/{id}/iframe` and `/{id}/watch`.
 import type { PageConfig } from "../../src/stream/player/page-config.ts";
+import { makeAccessible } from "./accessible.ts";
 import { createApp } from "./app.ts";
 import { openChannel } from "./channel.ts";
 import { listenToKeys } from "./keyboard.ts";
@@ -13,7 +14,8 @@ if (config.mode === "watch" && !new URLSearchParams(location.search).has("preloa
 const app = createApp(config, options);
 const properties = createProperties(app);
 const { controller, video } = app.layout;
-document.body.prepend(controller);
+(document.getElementById("player") ?? document.body).prepend(controller);
+makeAccessible(controller);
 listenToKeys(controller, video, () => !options.controls);
 openChannel(app, properties);
 if (options.src !== undefined) properties.write("src", options.src);

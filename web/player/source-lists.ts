@@ -1,4 +1,5 @@
-import { Events, type default as HlsPlayer } from "hls.js";
+import { Events, type Level, type default as HlsPlayer } from "hls.js";
+import { ORIGINAL } from "./quality-menu.ts";
 
 /** What the controls look for on a media element to offer a choice of qualities: the proposal of video renditions, of which browsers have nothing. */
 interface Rendition {
@@ -26,18 +27,21 @@ class SourceList<Item> extends EventTarget {
   }
 }
 
+/** The server names the playlist of the uploaded file `source` (`SOURCE_RENDITION`). */
+const isOriginal = ({ uri }: Level): boolean => /\/source\.m3u8(?:\?|$)/.test(uri);
+
 class Renditions extends SourceList<Rendition> {
   #hls: HlsPlayer | undefined;
 
   show(hls: HlsPlayer | undefined): void {
     this.#hls = hls;
-    this.fill((hls?.levels ?? []).map((level, index) => ({ id: String(index), width: level.width, height: level.height, bitrate: level.bitrate })));
+    this.fill((hls?.levels ?? []).map((level, index) => ({ id: `${index}${isOriginal(level) ? ORIGINAL : ""}`, width: level.width, height: level.height, bitrate: level.bitrate })));
     this.dispatchEvent(new Event(this.length > 0 ? "addrendition" : "removerendition"));
     this.dispatchEvent(new Event("change"));
   }
 
   get selectedIndex(): number {
-    return this.#hls === undefined || this.#hls.autoLevelEnabled ? -1 : this.#hls.nextLevel;
+    return this.#hls?.manualLevel ?? -1;
   }
 
   /** -1: as the line allows. What is buffered of another quality is thrown away, so that the choice is seen at once. */

@@ -1,14 +1,14 @@
 import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
 
 const CAUSES: Record<string, string> = {
-  ERR_NON_VIDEO: "The file that was uploaded is not a video.",
-  ERR_DURATION_EXCEED_CONSTRAINT: "It is longer than was allowed.",
-  ERR_FETCH_ORIGIN_ERROR: "It could not be fetched from the address that was given.",
-  ERR_MALFORMED_VIDEO: "The file is damaged.",
-  ERR_DURATION_TOO_SHORT: "It is too short to be played.",
+  ERR_NON_VIDEO: "The uploaded file is not a video. Upload another file.",
+  ERR_DURATION_EXCEED_CONSTRAINT: "It is longer than its upload allowed. Upload a shorter one.",
+  ERR_FETCH_ORIGIN_ERROR: "It could not be downloaded from its URL. Check the URL, and copy it again.",
+  ERR_MALFORMED_VIDEO: "The file is damaged. Export it again, and upload it once more.",
+  ERR_DURATION_TOO_SHORT: "It is too short to be played. Upload a longer one.",
 };
 
-export const failedText = (video: PlayerVideo) => ({ title: "This video could not be processed", text: CAUSES[video.error?.code ?? ""] ?? "Something went wrong while it was prepared." });
+export const failedText = (video: PlayerVideo) => ({ wrong: true, title: "This video could not be processed", text: CAUSES[video.error?.code ?? ""] ?? "The server failed while processing it. Upload it again." });
 
 /** While it is made: the first segment is there long before 100 percent, so what is shown is mostly the beginning. */
 export function waitingText({ state, pctComplete, live }: PlayerVideo): { title: string; text: string; progress?: number; busy?: boolean; calm?: boolean } {
@@ -28,12 +28,13 @@ export function waitingText({ state, pctComplete, live }: PlayerVideo): { title:
 }
 
 /** Of an HTTP status that stands in the way; undefined: the way itself is. */
-export function refusedText(status: number | undefined): { title: string; text: string } {
-  if (status === 404 || status === 410) return { title: "This video is not here", text: "It may have been deleted, or the link is not complete." };
-  if (status === 401 || status === 403) return { title: "You cannot watch this video", text: "The link may have expired, or the video is not meant for this place." };
-  if (status === 424) return { title: "This video could not be processed", text: "Something went wrong while it was prepared." };
-  if (status !== undefined && status >= 400) return { title: "The video is not available right now", text: "The server is busy or being repaired." };
-  return { title: "The connection was lost", text: "The video goes on when you are online again." };
+export function refusedText(status: number | undefined): { title: string; text: string; wrong: true } {
+  const wrong = true;
+  if (status === 404 || status === 410) return { wrong, title: "This video does not exist", text: "Check the link, or ask for a new one." };
+  if (status === 401 || status === 403) return { wrong, title: "You cannot watch this video", text: "Open it from the page that it belongs to, or ask for a new link." };
+  if (status === 424) return { wrong, title: "This video could not be processed", text: "Ask its owner to upload it again." };
+  if (status !== undefined && status >= 400) return { wrong, title: "The video is not available right now", text: "Try again in a minute." };
+  return { wrong, title: "The connection was lost", text: "The video resumes when you are online again." };
 }
 
 export const overText = { title: "The broadcast is over", text: "You can watch it again, from the beginning." };
@@ -44,4 +45,4 @@ export const reconnectingText = "The connection was lost. Trying again.";
 export const silentText = "The sound is off.";
 export const nextText = "There is a new broadcast.";
 
-export const unplayableText = { title: "This browser cannot play the video", text: "Another browser, or a newer version of this one, may." };
+export const unplayableText = { wrong: true, title: "This browser cannot play the video", text: "Try another browser, or a newer version of this one." };

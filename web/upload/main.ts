@@ -2,6 +2,7 @@
 import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts";
 import { refusalOf } from "./check-file.ts";
 import { createPace } from "./figures.ts";
+import { followUpload } from "./progress.ts";
 import { startTransfer, type Transfer } from "./transfer.ts";
 import { createView } from "./view.ts";
 
@@ -13,8 +14,10 @@ let file: File | undefined;
 let transfer: Transfer | undefined;
 let step: "sending" | "paused" | undefined;
 let sent = 0;
-/** Of the file that was chosen last: what an earlier one still has to say is not heard. */
+/** Number of files chosen so far: events of an earlier file are ignored. */
 let turn = 0;
+/** Whether the URL accepts a file now. */
+let open = config.state === "open" || config.problem?.retry === true;
 
 const view = createView(root, config, {
   file: (chosen) => void begin(chosen),
@@ -31,6 +34,35 @@ const view = createView(root, config, {
     view.show({ step: "choose" });
   },
 });
+
+/** Shows the processing state of the uploaded file until the video is ready or has failed. */
+function follow(): void {
+  const mine = turn;
+  open = false;
+  followUpload(address, (state) => {
+    if (mine !== turn) return false;
+    showState(state);
+    return state.state === "processing";
+  });
+}
+
+function showState(state: UploadPageConfig): void {
+  const watch = state.watch === undefined ? {} : { watch: state.watch };
+  open = state.state === "open" || state.problem?.retry === true;
+  switch (state.state) {
+    case "open":
+      return view.show({ step: "choose" });
+    case "processing":
+      return view.show({ step: "processing", percent: state.pctComplete ?? 0, ...(state.playable === true && watch) });
+    case "ready":
+      return view.show({ step: "ready", ...watch });
+    case "failed":
+      return view.show({ step: "unusable", code: state.problem?.code ?? "", problem: state.problem?.text ?? "", retry: state.problem?.retry === true });
+    case "expired":
+      return view.show({ step: "expired" });
+  }
+}
+
 
 async function begin(chosen: File): Promise<void> {
   const mine = ++turn;
@@ -53,12 +85,13 @@ async function begin(chosen: File): Promise<void> {
     done() {
       if (mine !== turn) return;
       step = undefined;
-      view.show({ step: "done", ...(config.watch !== undefined && { watch: config.watch }) });
+      showState({ state: "processing" });
+      follow();
     },
-    failed(text) {
+    failed(text, rejected) {
       if (mine !== turn) return;
       step = undefined;
-      view.show({ step: "failed", name: chosen.name, problem: text });
+      view.show(rejected ? { step: "unusable", code: "", problem: text, retry: true } : { step: "failed", name: chosen.name, problem: text });
     },
   });
   // Paused before it had begun, or another file was chosen meanwhile.
@@ -78,15 +111,16 @@ function show(): void {
   if (file !== undefined && step !== undefined) view.show({ step, name: file.name, size: file.size, sent, speed: pace.speed() });
 }
 
-view.show(config.state === "open" ? { step: "choose" } : config.state === "done" ? { step: "done", ...(config.watch !== undefined && { watch: config.watch }) } : { step: "expired" });
+showState(config);
+if (config.state === "processing") follow();
 
-// The whole page takes what is dropped: beside the zone the browser would leave for the file.
+// The whole page accepts a dropped file: outside the zone the browser would navigate to it.
 for (const type of ["dragenter", "dragover", "dragleave", "drop"] as const) {
   window.addEventListener(type, (event) => {
     event.preventDefault();
     document.body.classList.toggle("dragging", type === "dragenter" || type === "dragover");
     const [dropped] = type === "drop" ? (event.dataTransfer?.files ?? []) : [];
-    if (dropped !== undefined && config.state === "open" && step === undefined) void begin(dropped);
+    if (dropped !== undefined && open && step === undefined) void begin(dropped);
   });
 }
 window.addEventListener("beforeunload", (event) => {

@@ -9,7 +9,8 @@ export interface Transfer {
 export interface TransferEvents {
   progress(sent: number): void;
   done(): void;
-  failed(text: string): void;
+  /** `rejected`: the server does not accept this file. */
+  failed(text: string, rejected: boolean): void;
 }
 
 /** Octets of one request, where the server takes so many: what breaks off is gone on with from where it was, whole units or not. */
@@ -28,7 +29,7 @@ export async function startTransfer(address: string, file: File, { chunkBytes = 
     storeFingerprintForResuming: false,
     onProgress: (sent) => events.progress(sent),
     onSuccess: () => events.done(),
-    onError: (err) => events.failed(wordsOf(err)),
+    onError: (err) => events.failed(wordsOf(err), isRejected(err)),
   });
   upload.start();
   return {
@@ -49,6 +50,8 @@ async function hasBegun(address: string, file: File): Promise<boolean> {
 }
 
 const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+
+const isRejected = (err: Error): boolean => err instanceof DetailedError && [400, 413].includes(err.originalResponse?.getStatus() ?? 0);
 
 function wordsOf(err: Error): string {
   if (!(err instanceof DetailedError) || err.originalResponse === null || err.originalResponse === undefined) return "The connection was lost.";

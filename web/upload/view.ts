@@ -6,7 +6,9 @@ export type Shown =
   | { step: "choose"; problem?: string }
   | { step: "sending" | "paused"; name: string; size: number; sent: number; speed: number }
   | { step: "failed"; name: string; problem: string }
-  | { step: "done"; watch?: string }
+  | { step: "processing"; percent: number; watch?: string }
+  | { step: "ready"; watch?: string }
+  | { step: "unusable"; code: string; problem: string; retry: boolean }
   | { step: "expired" };
 
 export interface ViewEvents {
@@ -17,6 +19,8 @@ export interface ViewEvents {
 }
 
 const ARROW = "M11 15.5V7.4L8.4 10 7 8.6 12 3.6l5 5-1.4 1.4L13 7.4v8.1zM5 20.4q-.8 0-1.4-.6T3 18.4v-3h2v3h14v-3h2v3q0 .8-.6 1.4t-1.4.6z";
+const CLOCK = "M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18zm0 2a7 7 0 1 0 0 14 7 7 0 0 0 0-14zm1 2v4.6l3.2 3.2-1.4 1.4L11 12.4V7z";
+const CROSS = "m12 10.6 4.9-4.9 1.4 1.4-4.9 4.9 4.9 4.9-1.4 1.4-4.9-4.9-4.9 4.9-1.4-1.4 4.9-4.9-4.9-4.9 1.4-1.4z";
 const CHECK = "m9.5 17.6-5.3-5.3 1.4-1.4 3.9 3.9 8.9-8.9 1.4 1.4z";
 
 /** The one card of the page, in its steps. */
@@ -32,6 +36,7 @@ export function createView(root: HTMLElement, limits: UploadPageConfig, events: 
   const status = h("p", { class: "visually-hidden", role: "status" });
   const toggle = h("button", { type: "button", class: "button strong" });
   const another = button("Choose another file", "button", events.another);
+  const processing = createProcessing();
   let paused = false;
 
   input.addEventListener("change", () => {
@@ -50,7 +55,7 @@ export function createView(root: HTMLElement, limits: UploadPageConfig, events: 
     show(shown) {
       choose.hidden = shown.step !== "choose";
       sending.hidden = shown.step !== "sending" && shown.step !== "paused";
-      result.hidden = shown.step !== "done" && shown.step !== "expired" && shown.step !== "failed";
+      result.hidden = !choose.hidden || !sending.hidden;
       switch (shown.step) {
         case "choose":
           problem.textContent = shown.problem ?? "";
@@ -61,19 +66,36 @@ export function createView(root: HTMLElement, limits: UploadPageConfig, events: 
           return showProgress(shown);
         case "failed":
           document.title = "Upload stopped";
-          return result.replaceChildren(h("h1", {}, "The upload stopped"), h("p", { role: "alert" }, shown.problem), h("p", { class: "hint" }, `What has arrived of ${shown.name} is kept: it goes on from there.`), h("p", { class: "buttons" }, button("Try again", "button strong", events.resume), button("Choose another file", "button", events.another)));
-        case "done":
-          document.title = "Upload complete";
+          return result.replaceChildren(badge(CROSS, "wrong"), h("h1", {}, "The upload stopped"), h("p", { role: "alert" }, shown.problem), h("p", { class: "hint" }, `The part of ${shown.name} that has arrived is saved. Trying again resumes from there.`), h("p", { class: "buttons" }, button("Try again", "button strong", events.resume), button("Choose another file", "button", events.another)));
+        case "processing":
+          return showProcessing(shown);
+        case "ready":
+          document.title = "Your video is ready";
+          return result.replaceChildren(badge(CHECK), h("h1", {}, "Your video is ready"), h("p", { class: "hint", role: "status" }, "The upload is complete. You can close this page."), watchButton(shown.watch));
+        case "unusable":
+          document.title = "File cannot be used";
           return result.replaceChildren(
-            h("div", { class: "badge" }, icon(CHECK)), h("h1", {}, "Your video has arrived"), h("p", { class: "hint", role: "status" }, "It is being prepared, and can be watched in a moment. You can close this page."),
-            ...(shown.watch === undefined ? [] : [h("p", { class: "buttons" }, h("a", { class: "button strong", href: shown.watch }, "Watch it"))]),
+            badge(CROSS, "wrong"), h("h1", {}, "This file cannot be used"), h("p", { role: "alert" }, reasonText(shown)),
+            ...(shown.retry ? [h("p", { class: "hint" }, "This link is still valid: send another file."), h("p", { class: "buttons" }, button("Choose another file", "button strong", events.another))] : [h("p", { class: "hint" }, "Ask the person who sent you this link for a new one.")]),
           );
         case "expired":
           document.title = "Upload expired";
-          return result.replaceChildren(h("h1", {}, "This upload link has expired"), h("p", { class: "hint" }, "Ask whoever sent it to you for another one."));
+          return result.replaceChildren(badge(CLOCK, "wrong"), h("h1", {}, "This upload link has expired"), h("p", { class: "hint" }, "Ask the person who sent it to you for a new one."));
       }
     },
   };
+
+  /** Built once, then updated: screen readers would announce a replaced live region every time. */
+  function showProcessing({ percent, watch }: Extract<Shown, { step: "processing" }>): void {
+    document.title = "Processing your video";
+    if (!result.contains(processing.element)) result.replaceChildren(processing.element);
+    processing.bar.style.width = `${percent}%`;
+    processing.track.setAttribute("aria-valuenow", String(percent));
+    processing.track.hidden = percent === 0;
+    const text = watch === undefined ? "The file has been received and is being checked. It can be played once its first seconds are encoded." : "It can be watched already, while the rest is encoded. You can close this page.";
+    if (processing.text.textContent !== text) processing.text.textContent = text;
+    if (watch !== undefined && processing.place.childElementCount === 0) processing.place.append(watchButton(watch));
+  }
 
   function showProgress({ step, name: file, size, sent, speed }: Extract<Shown, { sent: number }>): void {
     const share = size === 0 ? 0 : Math.min(1, sent / size);
@@ -104,3 +126,17 @@ function limitsText({ maxBytes, maxDurationSeconds }: UploadPageConfig): string 
   const parts = [...(maxBytes === undefined ? [] : [sizeText(maxBytes)]), ...(maxDurationSeconds === undefined ? [] : [timeText(maxDurationSeconds)])];
   return parts.length === 0 ? "" : `Up to ${parts.join(", ")}`;
 }
+
+const badge = (path: string, kind = ""): HTMLElement => h("div", { class: `badge ${kind}`.trim() }, icon(path));
+const watchButton = (watch: string | undefined): HTMLElement => h("p", { class: "buttons", hidden: watch === undefined }, watch !== undefined && h("a", { class: "button strong", href: watch }, "Watch it"));
+
+function createProcessing(): { element: HTMLElement; bar: HTMLElement; track: HTMLElement; text: HTMLElement; place: HTMLElement } {
+  const bar = h("div", { class: "fill" });
+  const track = h("div", { class: "track", role: "progressbar", "aria-label": "Processing", "aria-valuemin": 0, "aria-valuemax": 100 }, bar);
+  const text = h("p", { class: "hint", role: "status" });
+  const place = h("div", {});
+  return { element: h("div", {}, badge(CLOCK), h("h1", {}, "Your video is being processed"), text, track, place), bar, track, text, place };
+}
+
+/** The server's reason; for internal errors, a text that is more helpful to people. */
+const reasonText = ({ code, problem }: { code: string; problem: string }): string => (code === "ERR_UNKNOWN" || problem === "" ? "The server could not process it." : problem);

@@ -4,7 +4,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 export const CORS = {
   // Tokens are sent by scripts, never by the browser itself: any page may ask, and none is let in by that.
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "cf-ray, x-request-id, retry-after, etag, location, stream-media-id, tus-resumable, upload-offset, upload-length",
+  "access-control-expose-headers": "cf-ray, x-request-id, retry-after, etag, location, stream-media-id, tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length",
 };
 export const PREFLIGHT = { ...CORS, "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, HEAD", "access-control-allow-headers": "*, authorization", "access-control-max-age": "7200" };
 

@@ -110,6 +110,32 @@ test("a token that asks too often is told when to come back", async (t) => {
   assert.ok(wait > 0 && wait <= 60, String(wait));
 });
 
+test("limits a network that guesses tokens without a look-up, and still serves its valid tokens", async (t) => {
+  let asked = 0;
+  const { url } = await startApi(t, {
+    routes, rateLimit: { requests: 3, seconds: 60 },
+    gate: { authenticate: async ({ secret }) => (asked++, secret === "valid" ? almighty : undefined), isKnown: (secret) => secret === "valid", accountExists: async () => true, zoneAccount: async () => TEST_ACCOUNT },
+  });
+  const path = `${url}${base}`;
+  const ask = async (token: string) => {
+    const response = await fetch(path, { headers: { authorization: `Bearer ${token}` } });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  assert.equal((await ask("guess")) >= 400, true);
+  for (let i = 0; i < 2; i++) await ask(`guess-${i}`);
+  const before = asked;
+  assert.deepEqual([await ask("guess-again"), asked], [429, before]);
+  assert.equal(await ask("valid"), 200);
+});
+
+test("the API page runs only its own script and cannot be framed", async (t) => {
+  const { url } = await startApi(t, { routes });
+  const { headers } = await fetch(`${url}/docs`);
+  assert.match(headers.get("content-security-policy")!, /^default-src 'none'; script-src 'sha256-.*frame-ancestors 'none'$/);
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+});
+
 test("the document describes the routes", async (t) => {
   const { url } = await startApi(t, { routes });
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, Record<string, { operationId: string }>> };

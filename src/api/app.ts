@@ -14,7 +14,7 @@ import { mountDocuments } from "./openapi.ts";
 import type { Answer, Operation, Route } from "./operation.ts";
 import { honoPath, methodsByPath, sentPath } from "./paths.ts";
 import type { Gate } from "./ports.ts";
-import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
+import { createFailureLimiter, createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
 import { createReadCache } from "./read-cache.ts";
 import { createSegmentRouter } from "./router.ts";
 
@@ -42,6 +42,7 @@ type Env = { Bindings: HttpBindings };
 export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, bodyMemory, clientIp = ({ socket }) => socket.remoteAddress, onAnswer, checkAnswers = false }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
   const limit = createRateLimiter(rateLimit, clock);
+  const failures = createFailureLimiter(rateLimit, clock);
   const cache = createReadCache();
   const memory = createBodyMemory(bodyMemory);
   const methods = methodsByPath(routes);
@@ -52,8 +53,13 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
     /** Who it is, whether they may, and what there is to answer. */
     async function serve(context: Context<Env>, id: string, told: Told, take: (octets: number) => void): Promise<Response> {
       const { incoming, outgoing } = context.env;
-      const caller = await gate.authenticate(credentialsOf(incoming.headers, clientIp(incoming)));
-      if (caller === undefined) throw (operation.refusal ?? apiErrors.notAuthenticated)();
+      const credentials = credentialsOf(incoming.headers, clientIp(incoming));
+      failures.check(credentials.ip, () => gate.isKnown?.(credentials.secret) === true);
+      const caller = await gate.authenticate(credentials);
+      if (caller === undefined) {
+        failures.failed(credentials.ip);
+        throw (operation.refusal ?? apiErrors.notAuthenticated)();
+      }
       told.token = caller.tokenId;
       limit(caller.tokenId);
       const params = context.req.param();
@@ -106,6 +112,9 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
   }
 
   mountDocuments(app, { routes, version });
+  for (const { operation: { path, options } } of routes) {
+    if (options !== undefined) app.options(API_BASE + honoPath(path), () => new Response(null, { status: 204, headers: { ...PREFLIGHT, ...options } }));
+  }
   app.options(`${API_BASE}/*`, () => new Response(null, { status: 204, headers: PREFLIGHT }));
   // Not a route of its own: a second match would cost every request the way through Hono's middleware.
   app.notFound(({ req, env }) => {

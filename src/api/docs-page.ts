@@ -1,7 +1,18 @@
+import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import { API_BASE } from "./base.ts";
 import { DOCS_SCRIPT } from "./docs-page-script.ts";
 import type { Operation } from "./operation.ts";
+
+const SCRIPT_HASH = createHash("sha256").update(DOCS_SCRIPT).digest("base64");
+
+/** Users paste tokens into this page, so it must not be framed and must not run other scripts. */
+export const DOCS_HEADERS = {
+  "content-security-policy": `default-src 'none'; script-src 'sha256-${SCRIPT_HASH}'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+};
 
 /** The operations on one page, grouped by tag, with a filter; made of the same declarations as the OpenAPI document beside it. */
 export function renderDocsPage(operations: Operation[], version: string) {

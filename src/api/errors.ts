@@ -26,5 +26,6 @@ export const apiErrors = defineErrors("api", {
   badMultipart: { code: 10021, http: 400, message: "Malformed multipart/form-data in request body: {reason}", fix: "Every part needs a Content-Disposition with a name, and the body ends with the closing boundary." },
   bodyTooLarge: { code: 10413, http: 413, message: "The request body is larger than {limit} bytes" },
   tooManyRequests: { code: 971, http: 429, message: "Please wait and consider throttling your request speed", fix: "{limit} requests are allowed in {seconds} seconds; api.rate_limit changes that." },
+  tooManyFailures: { code: 971, http: 429, message: "Please wait and consider throttling your request speed", fix: "At most {limit} failed authentication attempts per network are allowed every {seconds} seconds (api.rate_limit)." },
   internal: { code: 10013, http: 500, message: "An unknown error has occurred. The server's log has it under request id {id}" },
 });

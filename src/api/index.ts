@@ -5,6 +5,7 @@ export type { Route } from "./operation.ts";
 export type { Credentials, Gate } from "./ports.ts";
 export { createClientAddress, type ClientAddress } from "./client-address.ts";
 export { createGate } from "./gate.ts";
+export { workerParent } from "./platform-host.ts";
 export { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from "./platform-http.ts";
 export { accountRoutes } from "./routes/accounts.ts";
 export { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";

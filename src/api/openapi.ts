@@ -1,7 +1,7 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Hono } from "hono";
 import { API_BASE } from "./base.ts";
-import { renderDocsPage } from "./docs-page.ts";
+import { DOCS_HEADERS, renderDocsPage } from "./docs-page.ts";
 import type { Operation, Route } from "./operation.ts";
 
 /** Serves the OpenAPI 3.1 document of the routes and a page to read it on; neither needs a token. */
@@ -11,9 +11,9 @@ export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Ro
   let page: ReturnType<typeof renderDocsPage> | undefined;
   app.get(`${API_BASE}/openapi.json`, (context) => {
     document ??= JSON.stringify(openApiDocument(routes, version));
-    return context.body(document, 200, { "content-type": "application/json", "access-control-allow-origin": "*" });
+    return context.body(document, 200, { "content-type": "application/json", "access-control-allow-origin": "*", "x-content-type-options": "nosniff" });
   });
-  app.get(`${API_BASE}/docs`, (context) => context.html((page ??= renderDocsPage(routes.map(({ operation }) => operation), version))));
+  app.get(`${API_BASE}/docs`, (context) => context.html((page ??= renderDocsPage(routes.map(({ operation }) => operation), version)), 200, DOCS_HEADERS));
 }
 
 export function openApiDocument(routes: Route[], version: string): object {

@@ -41,6 +41,8 @@ export interface Operation<Query extends z.ZodType = z.ZodType, Body extends z.Z
   raw?: string;
   /** Answers 200 unless this says otherwise. */
   status?: number;
+  /** Response headers for OPTIONS at this path, in addition to the CORS headers. */
+  options?: Record<string, string>;
 }
 
 /** One request to an operation, checked. */

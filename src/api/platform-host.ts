@@ -3,25 +3,59 @@ export type Destination =
   | { kind: "worker"; label: string; script: string; url: string }
   | { kind: "default-account-worker"; script: string; url: string }
   | { kind: "video" }
+  | { kind: "upload"; path: string }
+  | { kind: "unknown"; path: string }
   | { kind: "platform"; path: string };
+
+/** Host names of the server. */
+export interface HostNames {
+  /** Parent domain of the worker hosts. */
+  domain: string;
+  /** `customer-<code>.<this>` serves videos; may include a port. Empty: videos have no separate host. */
+  videoDomain?: string;
+  /** Host that serves only uploads. Empty: the platform serves them. */
+  uploadHost?: string;
+  /** Hosts of the platform itself. Empty: every host name that matches none of the above. */
+  platformHosts?: readonly string[];
+  /** Serve workers at `/workers/<script>/…` on the platform hosts too. Default true. */
+  byPath?: boolean;
+}
 
 const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
 
 /**
  * `<script>.<label>.<domain>` is a worker; so is `/workers/<script>/…` on any other name, without that prefix in the URL the worker sees.
- * `customer-<code>.<videoDomain>` has videos and nothing else, also where that is a name below `domain`. Everything else is the platform's own.
+ * `customer-<code>.<videoDomain>` serves only videos, even if it is below `domain`. Every other host belongs to the platform, or is unknown if
+ * `platformHosts` is set and does not list it.
  */
-export function destinationOf(url: string, host: string | undefined, domain: string, videoDomain = ""): Destination {
+export function destinationOf(url: string, host: string | undefined, { domain, videoDomain = "", uploadHost = "", platformHosts = [], byPath = true }: HostNames): Destination {
   const name = hostName(host);
   if (videoDomain !== "" && name.startsWith("customer-") && name.slice(name.indexOf(".") + 1) === hostName(videoDomain)) return { kind: "video" };
-  if (name.length > domain.length && name.endsWith(domain) && name[name.length - domain.length - 1] === ".") {
-    const labels = name.slice(0, -domain.length - 1).split(".");
-    if (labels.length === 2 && labels.every((label) => label !== "")) return { kind: "worker", script: labels[0]!, label: labels[1]!, url };
-  }
-  const [, script, path = "/", query = ""] = (url.startsWith("/workers/") && WORKERS_PATH.exec(url)) || [];
+  const worker = workerOf(name, domain);
+  if (worker !== undefined) return { kind: "worker", ...worker, url };
+  if (uploadHost !== "" && name === hostName(uploadHost)) return { kind: "upload", path: pathOf(url) };
+  if (platformHosts.length > 0 && !platformHosts.some((each) => hostName(each) === name)) return { kind: "unknown", path: pathOf(url) };
+  const [, script, path = "/", query = ""] = (byPath && url.startsWith("/workers/") && WORKERS_PATH.exec(url)) || [];
   if (script !== undefined) return { kind: "default-account-worker", script: decoded(script), url: path + query };
+  return { kind: "platform", path: pathOf(url) };
+}
+
+function pathOf(url: string): string {
   const end = url.indexOf("?");
-  return { kind: "platform", path: end < 0 ? url : url.slice(0, end) };
+  return end < 0 ? url : url.slice(0, end);
+}
+
+/** A host name without port, in lower case, as a worker's own: `<script>.<label>.<domain>`. */
+function workerOf(name: string, domain: string): { script: string; label: string } | undefined {
+  if (name.length <= domain.length || !name.endsWith(domain) || name[name.length - domain.length - 1] !== ".") return undefined;
+  const [script, label, ...more] = name.slice(0, -domain.length - 1).split(".");
+  return script === "" || label === undefined || label === "" || more.length > 0 ? undefined : { script: script!, label };
+}
+
+/** Parent domain of the workers of one account, `<label>.<domain>`; undefined if the host is not a worker's. */
+export function workerParent(host: string | undefined, domain: string): string | undefined {
+  const worker = workerOf(hostName(host), domain);
+  return worker && `${worker.label}.${domain}`;
 }
 
 /** RFC 9112 3.2: such a request is refused, because whoever stands in front may have gone by the other one. */

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, type Log } from "../kernel/index.ts";
+import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
 import type { createApi } from "./app.ts";
@@ -9,7 +11,7 @@ import { API_BASE } from "./base.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
-import { destinationOf, namesTwoHosts, type Destination } from "./platform-host.ts";
+import { destinationOf, namesTwoHosts, type Destination, type HostNames } from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
   /** Absent: this process does not serve the API. */
@@ -21,21 +23,25 @@ export interface PlatformHttpOptions {
     /** The label of the account whose workers are at /workers/<script>/ too. */
     defaultLabel(): Promise<string | undefined>;
   };
-  /** Below it a host name names a worker, also where this process runs none: "workers.example.com". */
-  domain: string;
-  /** `customer-<code>.<this>`, with or without a port, has what `others` answer and nothing else; empty: no host has. */
-  videoDomain?: string;
+  /** All host names of the server, including those that this process does not serve. */
+  hosts: HostNames;
   /** Takes an upgrade that is its own (a tail) and returns true. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** Paths of the platform itself: `/healthz`. */
   pages: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
   /** By the beginning of the path, which ends in a slash; any method. */
   prefixes?: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
+  /** Serves scripts and styles of platform pages if videos have separate hosts. Resolves false if the request is for something else. */
+  assets?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** Asked in turn for what lies below `/.well-known/` (RFC 8615), whatever the host, before all others; false: not one of its requests. */
   wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   /** Asked in turn for what is not the API, a worker, a prefix or a page; false: not one of its requests. */
   others?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   log: Log;
+  /** Connection limits across all listeners. Default: no limit. */
+  connections?: ConnectionLimits;
+  /** How long a request body may stall, in ms. Default: 1 minute for the platform, 5 minutes for a worker. */
+  bodyIdleMs?: { platform: number; worker: number };
   /** How long close() waits for requests under way before it cuts them. Default 30 s. */
   graceMs?: number;
 }
@@ -48,24 +54,45 @@ export interface PlatformHttp {
 
 /** How long connections stay open without a request while the server stops. */
 const IDLE_MS = 500;
-/** How long a body for the API or a transfer may stand still. What is sent to a worker is the worker's to wait for. */
-const BODY_IDLE_MS = 60_000;
+/** Longer for workers: their clients may stream live data with pauses. */
+const BODY_IDLE_MS = { platform: 60_000, worker: 300_000 };
+
+const UPLOADS = "/upload/";
+const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
+
+const TOO_MANY = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+const LIMIT_WARNING_MS = 60_000;
 
 const NO_UPGRADE = "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n";
 
 const SERVER_OPTIONS = { ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket" };
 
 /** The HTTP port of the platform, and HTTPS where it is wanted: the API, the workers' own addresses, and the server's health. */
-export function createPlatformHttp({ api, workers, domain, videoDomain = "", upgrade, pages, prefixes = {}, wellKnown = [], others = [], log, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefixes = {}, assets, wellKnown = [], others = [], log, connections, bodyIdleMs = BODY_IDLE_MS, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
   const servers: Server[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
-  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, domain, videoDomain);
+  const pick = (request: IncomingMessage): Destination => destinationOf(request.url!, request.headers.host, hosts);
 
-  async function refOf(destination: Exclude<Destination, { kind: "platform" | "video" }>): Promise<ScriptRef | undefined> {
+  async function refOf(destination: Extract<Destination, { script: string }>): Promise<ScriptRef | undefined> {
     if (workers === undefined) return undefined;
     const label = destination.kind === "worker" ? destination.label : await workers.defaultLabel();
     return label === undefined ? undefined : workers.bySubdomain(label, destination.script);
+  }
+
+  /** With separate hosts, videos are served only on their own. */
+  const onPlatform = hosts.platformHosts?.length && (hosts.videoDomain ?? "") !== "" ? (assets === undefined ? [] : [assets]) : others;
+
+  async function onUploads(path: string, request: IncomingMessage, response: ServerResponse) {
+    if (path.startsWith(UPLOADS) && prefixes[UPLOADS] !== undefined) return prefixes[UPLOADS](request, response);
+    if (assets !== undefined && (await assets(request, response))) return;
+    refuse(response, 404, "Not found: this host serves only uploads.");
+  }
+
+  /** Health probes use the IP address instead of a host name. */
+  function onUnknown(path: string, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+    if (PROBES.has(path) && pages[path] !== undefined) return pages[path](request, response);
+    refuse(response, 421, "Unknown host name. The setting api.hosts lists the names of this server.");
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
@@ -81,9 +108,11 @@ export function createPlatformHttp({ api, workers, domain, videoDomain = "", upg
 
   function onUsual(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const destination = pick(request);
-    if (destination.kind === "platform" || destination.kind === "video") {
-      cutIdleBody(request, BODY_IDLE_MS);
+    if (!("script" in destination)) {
+      cutIdleBody(request, bodyIdleMs.platform);
       lingerBeforeClose(request);
+    } else {
+      cutIdleBody(request, bodyIdleMs.worker, 1);
     }
     if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`)) return onApi(request, response);
     return onOther(destination, request, response);
@@ -94,7 +123,11 @@ export function createPlatformHttp({ api, workers, domain, videoDomain = "", upg
       for (const respond of others) if (await respond(request, response)) return;
       return refuse(response, 404, "There is nothing under this path: only videos are at this host.");
     }
+    if (destination.kind === "upload") return onUploads(destination.path, request, response);
+    if (destination.kind === "unknown") return onUnknown(destination.path, request, response);
     if (destination.kind !== "platform") {
+      // A service worker would persist in the browser and intercept requests to a host that other workers share.
+      if (destination.kind === "default-account-worker" && request.headers["service-worker"] !== undefined) return refuse(response, 403, "Service workers are available at the worker's own host name only.");
       const ref = await refOf(destination);
       if (ref === undefined) return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
       request.url = destination.url;
@@ -102,10 +135,10 @@ export function createPlatformHttp({ api, workers, domain, videoDomain = "", upg
       return;
     }
     if (destination.path.startsWith(`${API_BASE}/`)) return refuse(response, 404, "This process does not serve the API.");
-    const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning));
+    const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning) && (beginning !== UPLOADS || (hosts.uploadHost ?? "") === ""));
     if (prefix !== undefined) return prefixes[prefix]!(request, response);
     const page = pages[destination.path];
-    if (page === undefined) for (const respond of others) if (await respond(request, response)) return;
+    if (page === undefined) for (const respond of onPlatform) if (await respond(request, response)) return;
     if (page === undefined) return refuse(response, 404, "There is nothing under this path. The front page, /, names what there is.");
     if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
     await page(request, response);
@@ -118,11 +151,26 @@ export function createPlatformHttp({ api, workers, domain, videoDomain = "", upg
       if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE);
       return;
     }
-    if (destination.kind === "video") return void socket.end(NO_UPGRADE);
+    if (!("script" in destination)) return void socket.end(NO_UPGRADE);
     const ref = await refOf(destination);
     if (ref === undefined) return void socket.end(NO_UPGRADE);
     request.url = destination.url;
     workers!.live.upgrade(ref, request, socket, head);
+  }
+
+  const count = connections && createConnectionCount(connections);
+  const warnOfLimit = createOccasional(LIMIT_WARNING_MS, (limit: string, ip: string | undefined) => log.warn({ ip, limit }, "http: connection limit reached, refusing connections (http.connections, http.connections_per_address)"));
+
+  /** The response fits into the socket buffer. Before the TLS handshake no response can be sent. */
+  function limitConnections(server: Server, secure: boolean) {
+    server.prependListener("connection", (socket: Socket) => {
+      const limit = count!.admit(socket);
+      if (limit === undefined) return;
+      warnOfLimit(limit, socket.remoteAddress);
+      socket.on("error", () => {});
+      if (!secure) socket.write(TOO_MANY);
+      socket.destroySoon();
+    });
   }
 
   function answerOn(server: Server) {
@@ -149,6 +197,7 @@ export function createPlatformHttp({ api, workers, domain, videoDomain = "", upg
   return {
     async listen(address, tls) {
       const server = tls === undefined ? createServer(SERVER_OPTIONS) : createHttpsServer(SERVER_OPTIONS, tls);
+      if (count !== undefined) limitConnections(server, tls !== undefined);
       answerOn(server);
       servers.push(server);
       const bound = await listen(server, address);
@@ -160,6 +209,16 @@ export function createPlatformHttp({ api, workers, domain, videoDomain = "", upg
       for (const socket of upgraded) socket.destroy();
       await closed;
     },
+  };
+}
+
+/** Calls at most once per `ms`. */
+function createOccasional<Given extends unknown[]>(ms: number, call: (...given: Given) => void): (...given: Given) => void {
+  let last = -Infinity;
+  return (...given) => {
+    if (performance.now() - last < ms) return;
+    last = performance.now();
+    call(...given);
   };
 }
 

@@ -7,6 +7,8 @@ export interface Gate {
    * expired. Throws a UserError for what the caller should hear instead, as when the token is not valid from this address. Called for every request.
    */
   authenticate(credentials: Credentials): Promise<Caller | undefined>;
+  /** True if the cache has the token as valid. Default: always false. */
+  isKnown?(secret: string): boolean;
   accountExists(id: string): Promise<boolean>;
   /** The account of a zone, or undefined when there is no such zone. */
   zoneAccount(id: string): Promise<string | undefined>;

@@ -1,4 +1,5 @@
 import type { Clock } from "../kernel/index.ts";
+import { networkOf } from "../kernel/networks.ts";
 import { apiErrors } from "./errors.ts";
 
 export interface RateLimit {
@@ -28,5 +29,35 @@ export function createRateLimiter({ requests, seconds }: RateLimit, clock: Clock
     } else if (++window.count > requests) {
       throw apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.ceil((window.ends - now) / 1000) });
     }
+  };
+}
+
+export interface FailureLimiter {
+  /** Throws tooManyRequests for a network with too many failures, unless the token is cached as valid. */
+  check(ip: string | undefined, isKnown: () => boolean): void;
+  /** Counts a failed attempt. */
+  failed(ip: string | undefined): void;
+}
+
+/** Counts failed authentication attempts per network in fixed windows. Each attempt costs two database reads. */
+export function createFailureLimiter({ requests, seconds }: RateLimit, clock: Clock): FailureLimiter {
+  const windows = new Map<string, { ends: number; count: number }>();
+  return {
+    check(ip, isKnown) {
+      if (windows.size === 0) return;
+      const { ends, count } = windows.get(networkOf(ip ?? "")) ?? { ends: 0, count: 0 };
+      const leftMs = ends - clock.now();
+      if (leftMs <= 0 || count < requests || isKnown()) return;
+      throw apiErrors.tooManyFailures({ limit: requests, seconds, retryAfter: Math.ceil(leftMs / 1000) });
+    },
+    failed(ip) {
+      if (requests === 0) return;
+      const [network, now] = [networkOf(ip ?? ""), clock.now()];
+      const window = windows.get(network);
+      if (window !== undefined && window.ends > now) return void window.count++;
+      windows.delete(network);
+      if (windows.size >= MAX_TOKENS) windows.delete(windows.keys().next().value!);
+      windows.set(network, { ends: now + seconds * 1000, count: 1 });
+    },
   };
 }

@@ -62,6 +62,13 @@ test("every error of a line is told, with what to type", () => {
   assert.deepEqual(errors("serve a --port 1 --port 2"), ["The option --port is given more than once. Keep one of them."]);
 });
 
+test("treats an empty value as missing, after = or as the next argument", () => {
+  for (const line of [["serve", "site", "--config", ""], ["serve", "site", "--config="], ["serve", "site", "-c", ""], ["serve", "site", "--level", ""]]) {
+    const { errors: found } = parseCommandLine(line, COMMANDS);
+    assert.deepEqual(found.map(({ kind }) => kind), ["valueMissing"], line.join(" "));
+  }
+});
+
 test("help and version are never in the way of an error elsewhere", () => {
   assert.deepEqual(errors("quark --help"), []);
   assert.equal(parse("serve --help").values.help, true);

@@ -16,6 +16,7 @@ import { deploymentsStatus } from "./commands/deployments/status.ts";
 import { dev } from "./commands/dev.ts";
 import { doctor } from "./commands/doctor.ts";
 import { emailLog } from "./commands/email/log.ts";
+import { emailDmarcReport } from "./commands/email/dmarc-report.ts";
 import { emailLogGet } from "./commands/email/log-get.ts";
 import { emailQueueCancel } from "./commands/email/queue-cancel.ts";
 import { emailQueueGet } from "./commands/email/queue-get.ts";
@@ -48,6 +49,7 @@ import { emailSendingSettings } from "./commands/email/sending-settings.ts";
 import { emailSendingSuppressionsCreate } from "./commands/email/sending-suppressions-create.ts";
 import { emailSendingSuppressionsDelete } from "./commands/email/sending-suppressions-delete.ts";
 import { emailSendingSuppressionsList } from "./commands/email/sending-suppressions-list.ts";
+import { emailTlsReport } from "./commands/email/tls-report.ts";
 import { init } from "./commands/init.ts";
 import { kvBulkDelete } from "./commands/kv/bulk-delete.ts";
 import { kvBulkPut } from "./commands/kv/bulk-put.ts";
@@ -138,7 +140,7 @@ const sending: readonly Command[] = [
   emailSendingList, emailSendingSettings, emailSendingEnable, emailSendingDisable, emailSendingDnsGet,
   emailSendingSend, emailSendingSendRaw, emailSendingSuppressionsList, emailSendingSuppressionsCreate, emailSendingSuppressionsDelete,
 ];
-const messages: readonly Command[] = [emailLog, emailLogGet, emailQueueList, emailQueueGet, emailQueueResend, emailQueueCancel];
+const messages: readonly Command[] = [emailDmarcReport, emailLog, emailLogGet, emailQueueList, emailQueueGet, emailQueueResend, emailQueueCancel, emailTlsReport];
 const stream: readonly Command[] = [
   streamUpload, streamCopy, streamList, streamGet, streamDelete, streamToken, streamDownload, streamCaptionsUpload, streamCaptionsList, streamCaptionsDelete,
   streamKeysCreate, streamKeysList, streamKeysDelete, streamWebhookGet, streamWebhookSet, streamWebhookDelete, streamWebhookDeliveries, streamWebhookReplay, streamUsage,

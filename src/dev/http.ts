@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../kernel/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { Receive } from "./receive.ts";
+import { isOtherSite } from "./other-site.ts";
 import { SCHEDULED_PATH, runScheduled } from "./scheduled.ts";
 import { noSuchWorker, pickWorker } from "./worker-choice.ts";
 
@@ -59,6 +60,7 @@ export function createDevHttp({ runtime, receive, workers, unavailable, video, h
     if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
     const { worker, path, query } = choice;
     const form = FORMS[path];
+    if ((form !== undefined || path === SCHEDULED_PATH) && isOtherSite(request)) return refuse(response, 403, `${path} rejects requests from pages of other sites`);
     if (form !== undefined) {
       if (request.method !== "POST") return refuse(response, 405, `${path} takes a message with POST`, { allow: "POST" });
       receive({ form, worker, query, request, response, continued }).catch((err: unknown) => failed(err, response));

@@ -40,7 +40,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
       },
       async (call) => {
         const [account, script] = await scriptOf(call);
-        return answer(shown(await tails.create(account, script, { filters: call.body.filters, clientIp: address.ip(call.node.incoming) }), call));
+        return answer(shown(await tails.create(account, script, { filters: call.body.filters, clientIp: address.ip(call.node.incoming), token: call.caller.tokenId }), call));
       },
     ),
     // Published as one tail and not as a list: the newest.

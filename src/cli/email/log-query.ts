@@ -7,7 +7,7 @@ import { readMoment } from "../read-moment.ts";
 import type { LogEntry, LogStory } from "./log.ts";
 
 export const logOptions = {
-  status: { type: "string", placeholder: "status", choices: ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error"], summary: "only what became this" },
+  status: { type: "string", placeholder: "status", choices: ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error", "unknown"], summary: "only messages with this status" },
   kind: { type: "string", placeholder: "kind", choices: ["routing", "sending"], summary: "only mail that came in, or that was sent" },
   from: { type: "string", placeholder: "address", summary: "only of this envelope sender" },
   to: { type: "string", placeholder: "address", summary: "only for this recipient" },

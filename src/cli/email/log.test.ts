@@ -103,7 +103,7 @@ test("the log is followed: what comes, and what becomes something else, each onc
 
 const item = (id: string, to: string, state: string, more: object = {}) => ({
   id, zone_id: null, cause: "send", from: "news@example.com", message_id: "<1@example.com>", worker: null, size: 20, can_resend: true, created: "2026-11-20T12:00:00.000Z", platform: false,
-  to, state, attempts: 2, next_attempt: "2026-11-20T12:05:00.000Z", host: null, code: 451, enhanced_code: "4.3.0", response: "later", finished: null, ...more,
+  to, state, attempts: 2, next_attempt: "2026-11-20T12:05:00.000Z", paused_until: null, paused_because: null, host: null, code: 451, enhanced_code: "4.3.0", response: "later", finished: null, ...more,
 });
 
 test("the queue shows what has not arrived, and a message is given up after a yes", async (t) => {
@@ -111,14 +111,14 @@ test("the queue shows what has not arrived, and a message is given up after a ye
   const api = await startFakeApi(t, {
     [`GET ${QUEUE}`]: ({ path }) => {
       const state = new URLSearchParams(path.split("?")[1]).get("state")!;
-      return { result: { deferred: [item("q1", "a@x", "deferred"), item("q3", "c@x", "deferred")], failed: [item("q2", "d@x", "failed", { created: "2026-11-21T12:00:00.000Z", next_attempt: null })], delivered: [item("q4", "e@x", "delivered")] }[state] ?? [] };
+      return { result: { deferred: [item("q1", "a@x", "deferred"), item("q3", "c@x", "deferred", { paused_until: "2026-11-20T12:30:00.000Z", paused_because: "connection refused" })], failed: [item("q2", "d@x", "failed", { created: "2026-11-21T12:00:00.000Z", next_attempt: null })], delivered: [item("q4", "e@x", "delivered")] }[state] ?? [] };
     },
     [`GET ${QUEUE}/q1`]: { result: whole }, [`POST ${QUEUE}/q1/resend`]: { result: whole }, [`POST ${QUEUE}/q1/cancel`]: { result: whole },
   });
   const cwd = await folderWith(t);
   const { stdout } = await runCli(["email", "queue", "list", "--domain", "x"], { cwd, api });
   assert.deepEqual(stdout.split("\n").map((line) => line.split(/ {2,}/)).map(([id, , , to, state, tries, next, said]) => [id, to, state, tries, next, said]).slice(1, -1), [
-    ["q2", "d@x", "failed", "2", "451 4.3.0 later", undefined], ["q1", "a@x", "deferred", "2", "2026-11-20 12:05:00", "451 4.3.0 later"], ["q3", "c@x", "deferred", "2", "2026-11-20 12:05:00", "451 4.3.0 later"],
+    ["q2", "d@x", "failed", "2", "451 4.3.0 later", undefined], ["q1", "a@x", "deferred", "2", "2026-11-20 12:05:00", "451 4.3.0 later"], ["q3", "c@x", "deferred", "2", "2026-11-20 12:05:00", "451 4.3.0 later; paused until 2026-11-20 12:30:00, because connection refused"],
   ]);
   assert.ok(api.seen.every(({ path }) => path.includes("domain=x")));
   assert.deepEqual((await runCli(["email", "queue", "list", "--state", "delivered", "--json"], { cwd, api })).json.map(({ id }: { id: string }) => id), ["q4"]);

@@ -55,7 +55,7 @@ function became({ kind, status, action, worker, error_detail: detail, is_spam: s
 
 const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
   received: ["received", "by"], sent: ["sent", "by"], handled: ["handled", "by"], dropped: ["dropped", "by"], delivered: ["delivered", "by"],
-  queued: ["waits in the queue", "why"], deferred: ["deferred", "why"], deliveryFailed: ["delivery failed", "why"], rejected: ["rejected", "why"], error: ["failed", "why"],
+  queued: ["waits in the queue", "why"], deferred: ["deferred", "why"], deliveryFailed: ["delivery failed", "why"], rejected: ["rejected", "why"], error: ["failed", "why"], unknown: ["unknown", "why"],
 };
 
 /** `pass/none/pass`; nothing where nobody looked. */

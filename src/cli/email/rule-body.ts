@@ -7,12 +7,12 @@ export const CATCH_ALL = "catch-all";
 
 export const ruleOptions = {
   name: { type: "string", placeholder: "text", summary: "what people call the rule" },
-  enabled: { type: "string", placeholder: "true|false", choices: ["true", "false"], summary: "whether it is heeded", defaultText: "true" },
-  "match-type": { type: "string", placeholder: "type", choices: ["literal", "all"], summary: "how a recipient is compared", defaultText: "literal" },
+  enabled: { type: "string", placeholder: "true|false", choices: ["true", "false"], summary: "whether the rule is enabled", defaultText: "true" },
+  "match-type": { type: "string", placeholder: "type", choices: ["literal", "glob", "regex", "all"], summary: "how recipients are matched; glob and regex need email.extended_rules", defaultText: "literal" },
   "match-field": { type: "string", placeholder: "field", choices: ["to"], summary: "what is compared", defaultText: "to" },
-  "match-value": { type: "string", placeholder: "address", summary: "the address mail is for" },
+  "match-value": { type: "string", placeholder: "address", summary: "address, glob (sales-*@example.com) or regular expression (RE2)" },
   "action-type": { type: "string", placeholder: "type", choices: ["forward", "drop", "worker"], summary: "what is done with its mail" },
-  "action-value": { type: "string", placeholder: "value", multiple: true, summary: "where to: a verified address, or a worker" },
+  "action-value": { type: "string", placeholder: "value", multiple: true, summary: "verified address or worker; several addresses need email.extended_rules" },
   priority: { type: "number", placeholder: "number", min: 0, summary: "rules with a lower one are looked at first" },
 } as const satisfies Options;
 

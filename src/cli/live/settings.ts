@@ -10,8 +10,8 @@ export const inputOptions = {
   recording: { type: "string", placeholder: "mode", choices: ["automatic", "off"], summary: "whether each broadcast becomes a video; HLS and DASH come with it", defaultText: "off" },
   gap: { type: "number", placeholder: "seconds", min: 0, max: 86_400, summary: "how long a broadcast waits for its publisher before the next video begins; 0: as the server has it", defaultText: "0" },
   "low-latency": { type: "string", placeholder: "on|off", choices: onOff, summary: "played with low-latency HLS", defaultText: "off" },
-  tokens: { type: "string", placeholder: "on|off", choices: onOff, summary: "played with a token only", defaultText: "off" },
-  "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "a host whose pages may show it; * for any" },
+  tokens: { type: "string", placeholder: "on|off", choices: onOff, summary: "require a token for playback (requireSignedURLs); takes effect immediately, including for viewers of a running broadcast", defaultText: "off" },
+  "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "host allowed to embed the video; * for any; takes effect immediately, including for viewers of a running broadcast" },
   "viewer-count": { type: "string", placeholder: "shown|hidden", choices: ["shown", "hidden"], summary: "whether everybody may ask how many watch", defaultText: "shown" },
   "delete-after": { type: "string", placeholder: "days", summary: "when recordings that are made from now on are deleted; never: they are kept", defaultText: "never" },
 } as const satisfies Options;

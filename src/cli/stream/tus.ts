@@ -149,7 +149,7 @@ async function offsetOf(response: Response): Promise<number> {
   const { status, ok } = response;
   if (!ok) {
     const reason = oneLine((await shortText(response)) || (status === 404 || status === 410 ? "there is no such upload any more" : `status ${status} without a word`), 1000);
-    throw PASSING.has(status) || status >= 500 ? new Interruption(reason) : videoErrors.uploadRefused({ status, reason });
+    throw PASSING.has(status) || status >= 500 ? new Interruption(reason) : (status === 400 ? videoErrors.notMedia : videoErrors.uploadRefused)({ status, reason });
   }
   await response.body?.cancel();
   const offset = response.headers.get("upload-offset");

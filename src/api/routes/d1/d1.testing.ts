@@ -26,7 +26,7 @@ export async function startD1Api(scope: { after(end: () => Promise<void>): void 
   const databases = files ? createD1Databases({ directory: join(folder, "d1"), processes: 1, limits }) : undefined;
   const list = createD1DatabaseList({ db, maxDatabases, ...(databases && { databases }) });
   const transfers = createD1Transfers({ db, objects, jobs, events, list, ...(databases && { databases }) });
-  const port = createPlatformHttp({ domain: "localhost", pages: {}, prefixes: { [D1_TRANSFERS]: createD1TransferHttp({ transfers, log: silentLog }) }, log: silentLog, graceMs: 0 });
+  const port = createPlatformHttp({ hosts: { domain: "localhost" }, pages: {}, prefixes: { [D1_TRANSFERS]: createD1TransferHttp({ transfers, log: silentLog }) }, log: silentLog, graceMs: 0 });
   const { url: origin } = await port.listen({ host: "127.0.0.1", port: 0 });
   scope.after(async () => {
     await port.close();

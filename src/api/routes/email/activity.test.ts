@@ -36,7 +36,7 @@ async function start(t: TestContext, { allowed, caller, operator = "" }: { allow
     await rm(folder, { recursive: true, force: true });
   });
   const { call } = await startApi(t, {
-    routes: [...activityRoutes({ activity, messages, messageDays: 7, zoneAccount: async () => TEST_ACCOUNT }), ...queueRoutes({ queue, operator: async () => operator })],
+    routes: [...activityRoutes({ activity, messages, messageDays: 7, zoneAccount: async () => TEST_ACCOUNT, operator: async () => operator }), ...queueRoutes({ queue, operator: async () => operator })],
     ...(caller !== undefined && { caller }),
     ...(allowed !== undefined && { caller: { ...almighty, allows: (permission: Permission) => allowed.includes(permission) } }),
   });
@@ -154,6 +154,20 @@ test("a message that was sent is fetched as it was sent, by its account", async 
   }
 });
 
+test("lists system mail for the operator account only", async (t) => {
+  const all = await start(t);
+  all.tell("<v1@platform.example>", "sent", { via: "platform", from: "noreply@platform.example", to: ["me@else.example"], messageId: "<v1@platform.example>" });
+  const list = async (api: typeof all) => (await api.call("get", `/accounts/${TEST_ACCOUNT}/email/activity?platform=true`)).body.result as { id: string; to: string; status: string }[];
+  assert.deepEqual(await list(all), []);
+  const operator = await start(t, { operator: TEST_ACCOUNT });
+  operator.tell("<v1@platform.example>", "sent", { via: "platform", from: "noreply@platform.example", to: ["me@else.example"], messageId: "<v1@platform.example>" });
+  const [entry] = await list(operator);
+  assert.deepEqual([entry!.to, entry!.status], ["me@else.example", "sent"]);
+  assert.equal((await operator.call("get", `/accounts/${TEST_ACCOUNT}/email/activity/${entry!.id}`)).status, 200);
+  assert.equal((await all.call("get", `/accounts/${TEST_ACCOUNT}/email/activity/${entry!.id}`)).status, 404);
+  assert.deepEqual((await operator.call("get", `/accounts/${TEST_ACCOUNT}/email/activity`)).body.result, []);
+});
+
 test("the queue: what waits is listed, shown, given up and sent again, and nobody else's", async (t) => {
   const all = await start(t);
   const { call, enqueue, clock } = all;
@@ -168,7 +182,7 @@ test("the queue: what waits is listed, shown, given up and sent again, and nobod
   const listed = body.result.find((one: { to: string }) => one.to === "c@far.example");
   assert.deepEqual(listed, {
     id: more.id, zone_id: TEST_ZONE, cause: "forward", from: "news@here.example", message_id: "<s2@here.example>", worker: "inbox", size: 20, can_resend: true, created: new Date(clock.now()).toISOString(), platform: false,
-    to: "c@far.example", state: "queued", attempts: 0, next_attempt: new Date(clock.now()).toISOString(), host: null, code: null, enhanced_code: null, response: null, finished: null,
+    to: "c@far.example", state: "queued", attempts: 0, next_attempt: new Date(clock.now()).toISOString(), paused_until: null, paused_because: null, host: null, code: null, enhanced_code: null, response: null, finished: null,
   });
   const page = (await call("get", QUEUE, { query: { per_page: 2 } })).body;
   const rest = (await call("get", QUEUE, { query: { per_page: 2, cursor: page.result_info.cursor } })).body;

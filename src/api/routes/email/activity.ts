@@ -11,6 +11,8 @@ export interface ActivityDeps {
   /** The account of a zone, which is known to exist. */
   zoneAccount(zone: string): Promise<string | undefined>;
   messages: Pick<SentMessages, "open">;
+  /** The operator's account. Its members also see mail without an account: verification messages and returned bounces. */
+  operator(): Promise<string | undefined>;
   /** Days for which the content of messages is kept. */
   messageDays: number;
 }
@@ -39,7 +41,7 @@ function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
  * The log of messages, newest first, and what was sent. Pages are reached by cursor: `result_info.cursor` is that of the next one, and absent at
  * the end. A page looks at so many messages at a time: when few of them are what is searched for, it is short, or empty, and not the last.
  */
-export function activityRoutes({ activity, zoneAccount, messages, messageDays }: ActivityDeps): Route[] {
+export function activityRoutes({ activity, zoneAccount, messages, messageDays, operator }: ActivityDeps): Route[] {
   /** What of the log the caller may see. Throws notAllowed when it is nothing of what was asked for. */
   function readable(caller: Caller, on: Resource, asked: EntryKind | undefined): EntryKind | undefined {
     const may = (["routing", "sending"] as const).filter((which) => (asked === undefined || asked === which) && mayRead(caller, which, on));
@@ -47,17 +49,21 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays }:
     return may.length === 2 ? undefined : may[0];
   }
 
-  async function page(caller: Caller, on: { account: string; zone?: string }, { kind: asked, cursor, per_page: limit, ...filter }: z.output<typeof query>) {
+  /** `of`: the account whose entries are listed. Default: the calling account. */
+  async function page(caller: Caller, on: { account: string; zone?: string }, { kind: asked, cursor, per_page: limit, ...filter }: z.output<typeof query>, of: { account: string; zone?: string } = on) {
     const which = readable(caller, on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone }, asked);
     const hidden = on.zone === undefined ? hiddenOf(caller, on.account) : undefined;
-    const wanted: EntryQuery = { ...on, ...(hidden !== undefined && { hidden }), ...(which !== undefined && { kind: which }), ...(cursor !== undefined && cursor !== "" && { after: cursor }), limit };
+    const wanted: EntryQuery = { ...of, ...(hidden !== undefined && { hidden }), ...(which !== undefined && { kind: which }), ...(cursor !== undefined && cursor !== "" && { after: cursor }), limit };
     for (const [name, value] of Object.entries(filter)) if (value !== undefined) Object.assign(wanted, { [name]: value });
     const { items, next } = await activity.search(wanted);
     return answer(items.map(showEntry), { info: { count: items.length, per_page: limit, ...(next !== undefined && { cursor: next }), next_cursor: next ?? null } });
   }
 
   async function story(caller: Caller, on: { account: string; zone?: string }, id: string) {
-    const entry = await activity.get(on, id);
+    const entry = await activity.get(on, id).catch(async (err: unknown) => {
+      if (on.zone !== undefined || (await operator()) !== on.account) throw err;
+      return activity.get({ account: "" }, id);
+    });
     readable(caller, on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone }, entry.kind);
     // Of a zone that a policy denies, to whoever may read all others of the account.
     if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
@@ -68,8 +74,14 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays }:
   const ofAccount = ({ account_id }: Record<string, string>) => ({ account: account_id! });
 
   return [
-    route({ id: "email-log-list-account", method: "get", path: "/accounts/{account_id}/email/activity", tag, summary: "What became of messages, newest first", permission: null, query: query.extend({ zone_id: z.string().max(32).optional() }), result: z.array(entrySchema) },
-      async ({ params, query: { zone_id, ...asked }, caller }) => page(caller, { ...ofAccount(params), ...(zone_id !== undefined && { zone: zone_id }) }, asked)),
+    route({ id: "email-log-list-account", method: "get", path: "/accounts/{account_id}/email/activity", tag, summary: "List message activity, newest first", permission: null, query: query.extend({ zone_id: z.string().max(32).optional(), platform: z.enum(["true", "false"]).default("false") }), result: z.array(entrySchema) },
+      async ({ params, query: { zone_id, platform, ...asked }, caller }) => {
+        const on = ofAccount(params);
+        if (platform === "false") return page(caller, { ...on, ...(zone_id !== undefined && { zone: zone_id }) }, asked);
+        if ((await operator()) === on.account) return page(caller, on, asked, { account: "" });
+        readable(caller, on, asked.kind);
+        return answer([], { info: { count: 0, per_page: asked.per_page, next_cursor: null } });
+      }),
     route({ id: "email-log-get-account", method: "get", path: "/accounts/{account_id}/email/activity/{entry_id}", tag, summary: "What became of one message, step by step", permission: null, result: storySchema },
       async ({ params, caller }) => story(caller, ofAccount(params), params.entry_id!)),
     route({ id: "email-log-list-zone", method: "get", path: "/zones/{zone_id}/email/activity", tag, summary: "What became of messages of a zone, newest first", permission: null, query, result: z.array(entrySchema) },

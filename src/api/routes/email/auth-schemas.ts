@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { txtTextOf, type DmarcReports, type MailAuthRecords, type SpfInspection, type SpfTree } from "../../../mail/index.ts";
+import { txtTextOf, type DmarcCounts, type DmarcReports, type DmarcStatistics, type MailAuthRecords, type SpfInspection, type SpfTree, type TlsCounts, type TlsStatistics } from "../../../mail/index.ts";
 import type { DnsRecord } from "../../../zones/index.ts";
 
 const time = z.iso.datetime();
@@ -30,6 +30,38 @@ export function showDmarcReports({ zone, enabled, skipWizard, ruaPrefix, status,
     created_at: created, modified_at: modified, created, modified,
   };
 }
+
+const counts = { messages: z.number().int(), passed: z.number().int(), dkim_aligned: z.number().int(), spf_aligned: z.number().int(), quarantined: z.number().int(), rejected: z.number().int() };
+
+export const dmarcStatisticsSchema = z.object({
+  since: z.iso.date(), until: z.iso.date(), reports: z.number().int(), totals: z.object(counts), days: z.array(z.object({ day: z.iso.date(), ...counts })),
+  domains: z.array(z.object({ domain: z.string(), ...counts })), sources: z.array(z.object({ source_ip: z.string(), ...counts })), reporters: z.array(z.object({ org_name: z.string(), sender: z.string(), ...counts })),
+});
+
+const showCounts = ({ messages, passed, dkimAligned: dkim_aligned, spfAligned: spf_aligned, quarantined, rejected }: DmarcCounts) => ({ messages, passed, dkim_aligned, spf_aligned, quarantined, rejected });
+
+export const showDmarcStatistics = ({ since, until, reports, totals, days, domains, sources, reporters }: DmarcStatistics): z.input<typeof dmarcStatisticsSchema> => ({
+  since, until, reports, totals: showCounts(totals),
+  days: days.map(({ day, ...rest }) => ({ day, ...showCounts(rest) })), domains: domains.map(({ domain, ...rest }) => ({ domain, ...showCounts(rest) })),
+  sources: sources.map(({ sourceIp: source_ip, ...rest }) => ({ source_ip, ...showCounts(rest) })), reporters: reporters.map(({ orgName: org_name, sender, ...rest }) => ({ org_name, sender, ...showCounts(rest) })),
+});
+
+const sessions = { successful: z.number().int(), failed: z.number().int() };
+
+export const tlsStatisticsSchema = z.object({
+  since: z.iso.date(), until: z.iso.date(), reports: z.number().int(), totals: z.object(sessions), days: z.array(z.object({ day: z.iso.date(), ...sessions })),
+  policies: z.array(z.object({ domain: z.string(), policy_type: z.string(), ...sessions })), failures: z.array(z.object({ result_type: z.string(), receiving_mx: z.string(), sessions: z.number().int() })),
+  reporters: z.array(z.object({ org_name: z.string(), sender: z.string(), ...sessions })),
+});
+
+const showSessions = ({ successful, failed }: TlsCounts) => ({ successful, failed });
+
+export const showTlsStatistics = ({ since, until, reports, totals, days, policies, failures, reporters }: TlsStatistics): z.input<typeof tlsStatisticsSchema> => ({
+  since, until, reports, totals: showSessions(totals), days: days.map(({ day, ...rest }) => ({ day, ...showSessions(rest) })),
+  policies: policies.map(({ domain, policyType: policy_type, ...rest }) => ({ domain, policy_type, ...showSessions(rest) })),
+  failures: failures.map(({ resultType: result_type, receivingMx: receiving_mx, sessions: failed }) => ({ result_type, receiving_mx, sessions: failed })),
+  reporters: reporters.map(({ orgName: org_name, sender, ...rest }) => ({ org_name, sender, ...showSessions(rest) })),
+});
 
 interface ShownTree {
   domain: string;

@@ -20,7 +20,7 @@ async function start(t: TestContext, world: Record<string, string> = {}, caller:
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
   const resolveTxt = async (name: string) => (world[name] === undefined ? Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" })) : [[world[name]]]);
   const reports = createDmarcReporting({ db, events, zones, clock, ids: { hex: () => "9".repeat(32) }, domain: "reports.example", resolveTxt });
-  const { call } = await startApi(t, { routes: emailAuthRoutes({ zones, reports, resolveTxt }), caller, gate: { zoneAccount: zones.zoneAccount } });
+  const { call } = await startApi(t, { routes: emailAuthRoutes({ zones, reports, clock, resolveTxt }), caller, gate: { zoneAccount: zones.zoneAccount } });
   t.after(async () => {
     reports.close();
     zones.close();
@@ -29,7 +29,7 @@ async function start(t: TestContext, world: Record<string, string> = {}, caller:
     rmSync(folder, { recursive: true });
   });
   const zone = await zones.create({ account: TEST_ACCOUNT, name: "example.com" });
-  return { call, base: `/zones/${zone.id}/email/auth`, zone, zones };
+  return { call, base: `/zones/${zone.id}/email/auth`, zone, zones, reports };
 }
 
 test("DMARC reports are read, asked for and declined, in the published form", async (t) => {
@@ -47,6 +47,25 @@ test("DMARC reports are read, asked for and declined, in the published form", as
   assert.deepEqual([on.enabled, "status" in on, on.records.dmarc_records[0].content], [true, false, `v=DMARC1; p=none; rua=mailto:${"9".repeat(32)}@reports.example;`]);
   assert.equal((await call("patch", `${base}/dmarc-reports`, { body: { enabled: false, skip_wizard: true } })).body.result.status, "missing-dmarc-rua");
   for (const body of [{}, { enabled: null }]) assert.equal((await call("patch", `${base}/dmarc-reports`, { body })).status, 400);
+});
+
+test("statistics of DMARC reports cover the last 30 days, or those asked for", async (t) => {
+  const { call, base, zone, reports } = await start(t);
+  const xml = `<feedback><report_metadata><org_name>Big Mail</org_name><report_id>1</report_id><date_range><begin>${Date.UTC(2026, 9, 22) / 1000}</begin><end>${Date.UTC(2026, 9, 23) / 1000}</end></date_range></report_metadata>
+    <policy_published><domain>example.com</domain></policy_published><record><row><source_ip>192.0.2.1</source_ip><count>3</count><policy_evaluated><disposition>reject</disposition><dkim>fail</dkim><spf>pass</spf></policy_evaluated></row>
+    <identifiers><header_from>example.com</header_from></identifiers></record></feedback>`;
+  const message = Buffer.from(`Content-Type: application/xml\r\n\r\n${xml}`);
+  const verdict = { spf: { result: "pass", domain: "big.example", identity: "mailfrom" }, dkim: [], dmarc: { result: "pass", from: "big.example", aligned: {} } } as const;
+  assert.deepEqual(await reports.take({ zone: zone.id, envelope: { from: "r@big.example" }, source: { size: message.length, open: () => message }, verdict: { ...verdict, dkim: [] } }), { recorded: true });
+
+  const counts = { messages: 3, passed: 3, dkim_aligned: 0, spf_aligned: 3, quarantined: 0, rejected: 3 };
+  assert.deepEqual((await call("get", `${base}/dmarc-reports/statistics`)).body.result, {
+    since: "2026-10-22", until: "2026-11-20", reports: 1, totals: counts, days: [{ day: "2026-10-22", ...counts }], domains: [{ domain: "example.com", ...counts }], sources: [{ source_ip: "192.0.2.1", ...counts }],
+    reporters: [{ org_name: "Big Mail", sender: "big.example", ...counts }],
+  });
+  const later = (await call("get", `${base}/dmarc-reports/statistics?since=2026-10-23&domain=Example.com.`)).body.result;
+  assert.deepEqual([later.reports, later.totals.messages, later.days], [0, 0, []]);
+  for (const query of ["since=2026-11-21", "since=yesterday", "limit=0", "domain=%25"]) assert.equal((await call("get", `${base}/dmarc-reports/statistics?${query}`)).status, 400, query);
 });
 
 test("an SPF record is inspected by its id", async (t) => {
@@ -70,5 +89,5 @@ test("an SPF record is inspected by its id", async (t) => {
 
 test("a token needs the permission", async (t) => {
   const { call, base } = await start(t, {}, { ...almighty, allows: () => false });
-  for (const [method, path] of [["get", "dmarc-reports"], ["patch", "dmarc-reports"], ["get", "spf/inspect?id=x"]] as const) assert.equal((await call(method, `${base}/${path}`, method === "patch" ? { body: { enabled: true } } : {})).status, 403);
+  for (const [method, path] of [["get", "dmarc-reports"], ["patch", "dmarc-reports"], ["get", "dmarc-reports/statistics"], ["get", "tls-reports/statistics"], ["get", "spf/inspect?id=x"]] as const) assert.equal((await call(method, `${base}/${path}`, method === "patch" ? { body: { enabled: true } } : {})).status, 403);
 });

@@ -17,7 +17,7 @@ const text = z.string().nullable();
 const isoOf = (at: Date | undefined) => at?.toISOString() ?? null;
 
 const recipientSchema = z.object({
-  to: z.string(), state: z.enum(STATES), attempts: z.number().int(), next_attempt: time.nullable(), host: text, code: z.number().int().nullable(), enhanced_code: text, response: text, finished: time.nullable(),
+  to: z.string(), state: z.enum(STATES), attempts: z.number().int(), next_attempt: time.nullable(), paused_until: time.nullable(), paused_because: text, host: text, code: z.number().int().nullable(), enhanced_code: text, response: text, finished: time.nullable(),
 });
 const messageSchema = z.object({
   id: z.string(), zone_id: text, cause: z.enum(["forward", "reply", "send"]), from: z.string(), message_id: z.string(), worker: text, size: z.number().int(), can_resend: z.boolean(), created: time, platform: z.boolean(),
@@ -25,8 +25,8 @@ const messageSchema = z.object({
 const itemSchema = messageSchema.extend(recipientSchema.shape);
 const wholeSchema = messageSchema.extend({ finished: time.nullable(), recipients: z.array(recipientSchema) });
 
-const showRecipient = ({ rcpt, state, attempts, nextTry, reply, host, finishedAt }: QueuedRecipient): z.input<typeof recipientSchema> => ({
-  to: rcpt, state, attempts, next_attempt: isoOf(nextTry), host: host ?? null, code: reply?.code ?? null, enhanced_code: reply?.enhanced || null, response: reply?.text ?? null, finished: isoOf(finishedAt),
+const showRecipient = ({ rcpt, state, attempts, nextTry, paused, reply, host, finishedAt }: QueuedRecipient): z.input<typeof recipientSchema> => ({
+  to: rcpt, state, attempts, next_attempt: isoOf(nextTry), paused_until: isoOf(paused?.until), paused_because: paused?.why ?? null, host: host ?? null, code: reply?.code ?? null, enhanced_code: reply?.enhanced || null, response: reply?.text ?? null, finished: isoOf(finishedAt),
 });
 const showMessage = ({ id, account, zone, cause, from, messageId, script, size, hasBody, createdAt }: QueuedMessage): z.input<typeof messageSchema> => ({
   id, zone_id: zone ?? null, cause, from, message_id: messageId, worker: script?.slice(script.indexOf("/") + 1) ?? null, size, can_resend: hasBody, created: createdAt.toISOString(), platform: account === undefined,
@@ -50,7 +50,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
 
   return [
     route({
-      id: "email-queue-list", method: "get", path: LIST, tag, summary: "List mail on its way out, newest first", permission: "Email Sending Read", result: z.array(itemSchema),
+      id: "email-queue-list", method: "get", path: LIST, tag, summary: "List queued outbound mail, newest first", permission: "Email Sending Read", result: z.array(itemSchema),
       query: z.object({
         state: z.enum(STATES).optional(), domain: z.string().min(1).max(255).optional(), platform: z.enum(["true", "false"]).default("false"), cursor: z.string().max(100).optional(),
         per_page: z.coerce.number().int().min(1).transform((size) => Math.min(size, 1000)).pipe(z.number()).default(50),
@@ -62,8 +62,8 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
       const { items, next } = await queue.list({ ...(!nobodys && { account: account! }), ...(state && { state }), ...(domain !== undefined && { domain: domain.toLowerCase() }), ...(cursor && { after: cursor }), limit });
       return answer(items.map((one) => ({ ...showMessage(one.message), ...showRecipient(one) })), { info: { count: items.length, per_page: limit, ...(next !== undefined && { cursor: next }), next_cursor: next ?? null } });
     }),
-    route({ id: "email-queue-get", method: "get", path: ONE, tag, summary: "Get a message on its way out, with what each of its next servers said", permission: "Email Sending Read", result: wholeSchema }, async ({ params }) => shown(params)),
-    route({ id: "email-queue-resend", method: "post", path: `${ONE}/resend`, tag, summary: "Try at once whatever has not arrived, for as long as a new message", permission: "Email Sending Write", result: wholeSchema }, async ({ params }) => {
+    route({ id: "email-queue-get", method: "get", path: ONE, tag, summary: "Get a queued message, with the reply of each next hop", permission: "Email Sending Read", result: wholeSchema }, async ({ params }) => shown(params)),
+    route({ id: "email-queue-resend", method: "post", path: `${ONE}/resend`, tag, summary: "Retry all undelivered recipients immediately and resume their paused destinations", permission: "Email Sending Write", result: wholeSchema }, async ({ params }) => {
       await found(params);
       await queue.resend(params.queue_id!);
       return shown(params);

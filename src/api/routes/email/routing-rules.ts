@@ -16,7 +16,12 @@ const direction = z.enum(["asc", "desc"]).default("asc");
 const flag = (text: "true" | "false" | undefined) => (text === undefined ? undefined : text === "true");
 
 const AWAITS = { code: 2054, message: "The rule is disabled until its destination address is verified, and enabled then." };
-const answerRule = (rule: Rule) => answer(showRule(rule), rule.awaiting ? { messages: [AWAITS] } : {});
+const STAR = { code: 2917, message: "A literal matcher compares the whole address: * stands for itself. Use a matcher of type glob, with email.extended_rules set on the server, to match any characters." };
+
+function answerRule(rule: Rule) {
+  const messages = [...(rule.awaiting ? [AWAITS] : []), ...(rule.matcher.type === "literal" && rule.matcher.value.includes("*") ? [STAR] : [])];
+  return answer(showRule(rule), messages.length > 0 ? { messages } : {});
+}
 
 export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRoutingDeps): Route[] {
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);

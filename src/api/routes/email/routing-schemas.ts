@@ -40,7 +40,7 @@ export const requestOf = (body: z.output<typeof ruleBody>): RuleRequest => ({
   ...partsOf(body), name: body.name ?? undefined, priority: body.priority ?? undefined, source: body.source ?? undefined, owner: body.owner_worker_tag ?? undefined,
 });
 
-const matchers = z.array(z.object({ type: z.enum(["literal", "all"]), field: z.literal("to").optional(), value: z.string().optional() }));
+const matchers = z.array(z.object({ type: z.enum(["literal", "glob", "regex", "all"]), field: z.literal("to").optional(), value: z.string().optional() }));
 const actions = z.array(z.object({ type: z.enum(["forward", "worker", "drop"]), value: z.array(z.string()).optional() }));
 const source = z.enum(["api", "wrangler"]);
 export const ruleSchema = z.object({ id, tag: id, name: z.string(), enabled: z.boolean(), priority: z.number(), matchers, actions, source });

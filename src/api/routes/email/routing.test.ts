@@ -120,6 +120,10 @@ test("rules: the codes that clients act on", async (t) => {
   const waiting = (await call("post", `${base}/rules`, { body: { ...forward(["me@example.net"]), enabled: true } })).body;
   assert.deepEqual([waiting.result.enabled, waiting.messages[0].code], [false, 2054]);
 
+  const literalStar = (await call("post", `${base}/rules`, { body: { matchers: [{ type: "literal", field: "to", value: "glob-*@example.com" }], actions: [{ type: "drop" }] } })).body;
+  assert.deepEqual([literalStar.success, literalStar.messages[0].code], [true, 2917], "creates a literal rule with * and returns a warning");
+  await call("delete", `${base}/rules/${literalStar.result.id}`);
+
   const worker = [{ type: "worker", value: ["inbox"] }];
   const put = (await call("put", `${base}/rules/catch_all`, { body: { matchers: [{ type: "all" }], actions: worker, enabled: true, source: "wrangler", owner_worker_tag: TAG } })).body.result;
   assert.deepEqual([put.id, put.enabled, put.actions], [catchAll.id, true, worker]);

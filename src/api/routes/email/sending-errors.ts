@@ -27,7 +27,7 @@ const BY_KIND: Record<string, SendError> = {
   notAuthenticated: "unauthorized", noCredentials: "unauthorized", badCredentials: "badTokenType", notAllowed: "forbidden", badIdentifier: "notFound",
   bodyTooLarge: "tooBig", tooManyValues: "tooBig", tooManyRequests: "throttled", busy: "throttled",
   // What the message is.
-  cannotParse: "invalid", fromMismatch: "invalid", invalidMessageId: "invalid", invalidHeaders: "invalid", authorUnclear: "invalid", recipientSuppressed: "invalid",
+  cannotParse: "invalid", fromMismatch: "invalid", invalidMessageId: "invalid", invalidHeaders: "invalid", authorUnclear: "invalid", senderFieldInvalid: "invalid", tooManySenders: "invalid", recipientSuppressed: "invalid",
   sendingDisabled: "sendingDisabled",
 };
 

@@ -1,4 +1,4 @@
-import { readDraft, sendText, type Sending, type Spool } from "../../../mail/index.ts";
+import { readDraft, REST_FIELDS, sendText, type Sending, type Spool } from "../../../mail/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { sendErrors, toSendError } from "./sending-errors.ts";
 import { limitsSchema, sendBody, sendRawBody, sentSchema, showLimits, showSent } from "./sending-schemas.ts";
@@ -19,7 +19,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
   route({ id: "email-sending-account-send-builder", method: "post", path: `${BASE}/send`, tag, summary: "Send a message that is built from its parts", body: sendBody, ...sends }, async ({ params, body }) => {
     const { reply_to: replyTo, attachments, text, html, ...rest } = body;
     // An empty part is none.
-    const draft = readDraft({ ...rest, replyTo, text: text || undefined, html: html || undefined, attachments: attachments?.map(({ content_id: contentId, ...file }) => ({ ...file, contentId })) });
+    const draft = readDraft({ ...rest, replyTo, text: text || undefined, html: html || undefined, attachments: attachments?.map(({ content_id: contentId, ...file }) => ({ ...file, contentId })) }, REST_FIELDS);
     return answer(showSent(await sending.send({ account: params.account_id!, via: "rest", from: draft.from.address, to: [], draft })));
   }),
   route({ id: "email-sending-account-send-raw-message", method: "post", path: `${BASE}/send_raw`, tag, summary: "Send a whole message (RFC 5322)", body: sendRawBody, ...sends }, async ({ params, body }) => {

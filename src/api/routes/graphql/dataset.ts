@@ -1,12 +1,13 @@
 import type { Permission } from "../../../accounts/index.ts";
+import type { Budget } from "./budget.ts";
 import type { Field } from "./fields.ts";
 
 /** One table of analytics. */
 export interface Dataset {
   /** Any of these on the account or zone is enough. */
   permissions: Permission[];
-  /** Rows as the query selects them. Throws QueryError for arguments and fields that there are not. */
-  rows(of: Place, args: Record<string, unknown>, fields: Field[]): Promise<Record<string, unknown>[]>;
+  /** Rows with the selected fields. Throws QueryError for unknown arguments and fields, and if `budget` is exceeded. */
+  rows(of: Place, args: Record<string, unknown>, fields: Field[], budget: Budget): Promise<Record<string, unknown>[]>;
   /** What `settings` tells of it. */
   settings?: Record<string, unknown>;
 }

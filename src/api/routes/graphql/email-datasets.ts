@@ -1,6 +1,8 @@
+import { setImmediate } from "node:timers/promises";
 import type { Permission } from "../../../accounts/index.ts";
 import { UserError } from "../../../kernel/index.ts";
 import type { Activity, EntryKind } from "../../../mail/index.ts";
+import type { Budget } from "./budget.ts";
 import type { Dataset } from "./dataset.ts";
 import { ROUTING_COLUMNS, SENDING_COLUMNS, shown, type EmailColumn } from "./email-columns.ts";
 import { readFilter } from "./email-filter.ts";
@@ -20,19 +22,20 @@ const DAY_SECONDS = 24 * 3600;
 
 /** The log of messages as the datasets that clients of the hosted service know: `emailRoutingAdaptive`, `emailSendingAdaptive`, and what each counts. */
 export function emailDatasets({ activity, days }: { activity: Pick<Activity, "count" | "first">; days: number }): Record<string, Dataset> {
-  async function messages({ kind, columns }: Kind, zone: string, args: Row, fields: Field[]): Promise<Row[]> {
+  async function messages({ kind, columns }: Kind, zone: string, args: Row, fields: Field[], budget: Budget): Promise<Row[]> {
     const { filter, limit, orderBy } = readArguments(args);
     const leaves = fields.map((field) => ({ key: field.key, column: leafOf(field, columns) }));
     const order = readOrder(orderBy).map(({ name, descending }) => ({ column: comparable(columnOf(columns, name, "orderBy")), descending }));
     const asked = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
-    const rows = await activity.first({ zone, kind, ...readFilter(filter, columns), order, limit, columns: asked });
-    return rows.map((values) => rowOf(leaves, values));
+    // One extra row shows that the result does not fit.
+    const rows = await activity.first({ zone, kind, ...readFilter(filter, columns), order, limit: Math.min(limit, budget.rows(leaves.length) + 1), columns: asked });
+    budget.take(rows.length, leaves.length);
+    return inParts(rows, leaves.length, budget, rowBuilder(leaves));
   }
 
-  async function groups({ kind, columns }: Kind, zone: string, args: Row, fields: Field[]): Promise<Row[]> {
+  async function groups({ kind, columns }: Kind, zone: string, args: Row, fields: Field[], budget: Budget): Promise<Row[]> {
     const { filter, limit, orderBy } = readArguments(args);
-    const dimensions = fields.filter(({ name }) => name === "dimensions").flatMap((field) => branchOf(field));
-    const leaves = dimensions.map((field) => ({ name: field.name, key: field.key, column: leafOf(field, columns, true) }));
+    const leaves = fields.filter(({ name }) => name === "dimensions").flatMap((branch) => branchOf(branch).map((field) => ({ branch, name: field.name, key: field.key, column: leafOf(field, columns, true) })));
     const asked = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
     const order = readOrder(orderBy).map(({ name, descending }) => {
       const place = name === "count" ? -1 : asked.findIndex((one) => one.name === name);
@@ -47,7 +50,10 @@ export function emailDatasets({ activity, days }: { activity: Pick<Activity, "co
       }
       return b.count - a.count;
     });
-    return counted.slice(0, limit).map(({ count, values }) => Object.fromEntries(fields.map((field) => [field.key, groupField(field, count, () => rowOf(leaves.filter((leaf) => field.fields.some(({ key }) => key === leaf.key)), values, leaves))])));
+    const width = fields.length + leaves.length;
+    budget.take(Math.min(limit, counted.length), width);
+    const builders = fields.map((field) => ({ key: field.key, build: groupBuilder(field, rowBuilder(leaves.filter(({ branch }) => branch === field), leaves)) }));
+    return inParts(counted.slice(0, limit), width, budget, (group) => Object.fromEntries(builders.map(({ key, build }) => [key, build(group)])));
   }
 
   function dataset(kind: Kind, area: "Email Routing Rules" | "Email Sending", rows: typeof messages): Dataset {
@@ -56,7 +62,7 @@ export function emailDatasets({ activity, days }: { activity: Pick<Activity, "co
     return {
       permissions,
       settings: { enabled: true, maxDuration: days * DAY_SECONDS, notOlderThan: days * DAY_SECONDS, maxPageSize: MAX_ROWS, maxNumberOfFields: fields.length, availableFields: fields },
-      rows: ({ zone }, args, wanted) => told(() => rows(kind, zone!, args, wanted)),
+      rows: ({ zone }, args, wanted, budget) => told(() => rows(kind, zone!, args, wanted, budget)),
     };
   }
 
@@ -108,15 +114,41 @@ function branchOf({ name, fields }: Field): Field[] {
   return fields;
 }
 
-function groupField(field: Field, count: number, dimensions: () => Row): unknown {
+interface Group {
+  count: number;
+  values: Values;
+}
+
+type Values = (string | number | null)[];
+
+function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group: Group) => unknown {
   switch (field.name) {
-    case "count": return count;
-    case "dimensions": return dimensions();
+    case "count": return ({ count }) => count;
+    case "dimensions": return ({ values }) => dimensions(values);
     case "avg":
-      if (branchOf(field).every(({ name }) => name === "sampleInterval")) return Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
+      if (branchOf(field).every(({ name }) => name === "sampleInterval")) return () => Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
       throw new QueryError("avg has sampleInterval only: messages have nothing to take a mean of");
     default: throw new QueryError(`unknown field "${field.name}": groups have count, dimensions and avg`);
   }
+}
+
+/** Values built before the event loop gets a turn. */
+const PART = 10_000;
+
+/** `width`: values of one row. */
+async function inParts<Given>(given: readonly Given[], width: number, budget: Budget, build: (one: Given) => Row): Promise<Row[]> {
+  const rows: Row[] = [];
+  const part = Math.max(1, Math.floor(PART / Math.max(1, width)));
+  for (const one of given) {
+    if (rows.length % part === part - 1) {
+      await setImmediate();
+      budget.check();
+    }
+    const row = build(one);
+    for (const key in row) budget.text(row[key]);
+    rows.push(row);
+  }
+  return rows;
 }
 
 interface Leaf {
@@ -124,10 +156,11 @@ interface Leaf {
   column: EmailColumn | undefined;
 }
 
-/** `values` are those of `all` that have a column. */
-function rowOf(leaves: Leaf[], values: (string | number | null)[], all: Leaf[] = leaves): Row {
+/** Builds rows from the values of those of `all` that have a column. What depends on the query alone is found once. */
+function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => Row {
   const places = new Map(all.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
-  return Object.fromEntries(leaves.map((leaf) => [leaf.key, leaf.column === undefined ? 1 : shown(leaf.column, values[places.get(leaf)!]!)]));
+  const cells = leaves.map((leaf) => ({ key: leaf.key, column: leaf.column, place: places.get(leaf)! }));
+  return (values) => Object.fromEntries(cells.map(({ key, column, place }) => [key, column === undefined ? 1 : shown(column, values[place]!)]));
 }
 
 const comparable = ({ column, compared, name, single, type }: EmailColumn) => {

@@ -18,10 +18,16 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
   const range = { since: 0, until: Number.MAX_SAFE_INTEGER };
   let count = 0;
 
+  function counted() {
+    if (++count > MAX_CONDITIONS) throw new QueryError(`the filter has more than ${MAX_CONDITIONS} conditions`);
+  }
+
   function read(filter: unknown, certain: boolean): CountFilter {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw new QueryError(`filter is an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`);
+    // An empty filter counts as one condition: a list may contain any number of them.
+    if (Object.keys(filter).length === 0) counted();
     const all = Object.entries(filter).filter(([, value]) => value !== undefined).map(([key, value]): CountFilter => {
-      if (++count > MAX_CONDITIONS) throw new QueryError(`the filter has more than ${MAX_CONDITIONS} conditions`);
+      counted();
       if (key === "AND" || key === "OR") {
         if (!Array.isArray(value)) throw new QueryError(`${key} takes a list of filters`);
         const parts = value.map((one) => read(one, certain && key === "AND"));

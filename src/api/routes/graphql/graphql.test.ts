@@ -6,20 +6,20 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { activityMigrations, createActivity, type TraceEvent } from "../../../mail/index.ts";
 import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { emailDatasets } from "./email-datasets.ts";
-import { graphqlRoutes } from "./routes.ts";
+import { graphqlRoutes, type GraphqlDeps } from "./routes.ts";
 
 const START = Date.UTC(2026, 10, 20, 22, 30);
 const MINUTE = 60_000;
 const VARIABLES = { zoneTag: TEST_ZONE, start: "2026-11-20T00:00:00Z", end: "2026-11-22T00:00:00Z" };
 const DAYS = { zoneTag: TEST_ZONE, start: "2026-11-20", end: "2026-11-21" };
 
-async function start(scope: Scope, engine: TestEngine, { allowed, allows }: { allowed?: Permission[]; allows?: Caller["allows"] } = {}) {
+async function start(scope: Scope, engine: TestEngine, { allowed, allows, limits = {} }: { allowed?: Permission[]; allows?: Caller["allows"]; limits?: GraphqlDeps["limits"] & object } = {}) {
   const { db } = await engine.open(scope, activityMigrations);
   const clock = createManualClock(START);
   const activity = createActivity({ db, clock, log: silentLog });
   scope.after(() => activity.close());
   const caller = { ...almighty, ...(allowed !== undefined && { allows: (permission: Permission) => allowed.includes(permission) }), ...(allows !== undefined && { allows }) };
-  const { call } = await startApi(scope, { caller, routes: graphqlRoutes({ datasets: { zones: emailDatasets({ activity, days: 31 }) }, zoneAccount: async (zone) => (zone === TEST_ZONE ? TEST_ACCOUNT : undefined) }) });
+  const { call } = await startApi(scope, { caller, routes: graphqlRoutes({ limits, datasets: { zones: emailDatasets({ activity, days: 31 }) }, zoneAccount: async (zone) => (zone === TEST_ZONE ? TEST_ACCOUNT : undefined) }) });
 
   const tell = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
     activity.trace({ message, at: new Date(clock.now()), step, account: TEST_ACCOUNT, zone: TEST_ZONE, detail, ...(rcpt !== undefined && { rcpt }) });
@@ -65,6 +65,29 @@ async function start(scope: Scope, engine: TestEngine, { allowed, allows }: { al
 
 onEveryDatabase((engine) => {
   describe("analytics of email", () => {
+    test("rejects a response with more values than the limit across all datasets", async (t) => {
+      const { ask, refusal } = await start(t, engine, { limits: { cells: 12 } });
+      const query = (...datasets: string[]) => `{ viewer { zones(filter: {zoneTag: "${TEST_ZONE}"}) { ${datasets.join(" ")} } } }`;
+      const all = (fields: string, name = "a") => `${name}: emailRoutingAdaptive { ${fields} }`;
+      // Four messages: 12 values fit, another alias does not.
+      assert.equal((await ask(query(all("subject status from")))).errors, null);
+      assert.match((await refusal(query(all("subject status from to")))).message, /more than 12 values/);
+      assert.match((await refusal(query(all("subject again: subject more: subject most: subject")))).message, /more than 12 values/);
+      assert.match((await refusal(query(all("subject status"), all("subject status", "b")))).message, /more than 12 values/);
+      assert.equal((await ask(query(all("subject status"), "b: emailRoutingAdaptive(limit: 2) { subject status }"))).errors, null);
+      assert.match((await refusal(query("emailRoutingAdaptiveGroups { count dimensions { status action from: spf dkim dmarc } }"))).message, /more than 12 values/);
+    });
+
+    test("rejects a response above the character limit or the time limit", async (t) => {
+      const query = `{ viewer { zones(filter: {zoneTag: "${TEST_ZONE}"}) { emailRoutingAdaptive { subject } } } }`;
+      const { ask } = await start(t, engine, { limits: { characters: 36 } });
+      assert.equal((await ask(query)).errors, null);
+      const short = await start(t, engine, { limits: { characters: 35 } });
+      assert.match((await short.refusal(query)).message, /more than 35 characters/);
+      const late = await start(t, engine, { limits: { ms: -1 } });
+      assert.match((await late.refusal(query)).message, /took longer than/);
+    });
+
     test("messages that came in, as the hosted service's example asks for them", async (t) => {
       const { ask } = await start(t, engine);
       const { data, errors } = await ask(
@@ -195,6 +218,7 @@ onEveryDatabase((engine) => {
         [zone("emailRoutingAdaptive(filter: {status_in: 1}) { subject }"), /status_in takes a list/],
         [zone("emailRoutingAdaptive(filter: {isSpam_like: 1}) { subject }"), /only texts are compared/],
         [zone(`emailRoutingAdaptive(filter: {OR: [${'{status: "x"},'.repeat(101)}]}) { subject }`), /more than 100 conditions/],
+        [zone(`emailRoutingAdaptive(filter: {OR: [${'{},'.repeat(101)}]}) { subject }`), /more than 100 conditions/],
         [zone("httpRequestsAdaptive { count }"), /there is no dataset httpRequestsAdaptive: .* There are emailRoutingAdaptive, /],
         [zone("__proto__ { count }"), /there is no dataset __proto__/],
         [zone(Array.from({ length: 21 }, (_, i) => `a${i}: emailRoutingAdaptive { subject }`).join(" ")), /more than 20 datasets/],

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { route, type Route } from "../../operation.ts";
+import { createBudget, GRAPHQL_LIMITS, type BudgetLimits } from "./budget.ts";
 import { emptyDataset } from "./dataset.ts";
 import { fieldsOf } from "./fields.ts";
 import { QueryError } from "./lex.ts";
@@ -9,6 +10,8 @@ import { answerFields, type Datasets } from "./viewer.ts";
 export interface GraphqlDeps {
   datasets?: Partial<Datasets>;
   zoneAccount?(zone: string): Promise<string | undefined>;
+  /** Limits of one request. */
+  limits?: Partial<BudgetLimits>;
 }
 
 const body = z.object({ query: z.string(), variables: z.record(z.string(), z.unknown()).nullish(), operationName: z.string().nullish() });
@@ -17,14 +20,14 @@ const body = z.object({ query: z.string(), variables: z.record(z.string(), z.unk
  * POST /graphql: the queries of GraphQL, on a handful of datasets, without the v4 envelope. `d1AnalyticsAdaptiveGroups` (`wrangler d1 info`) is
  * empty, which clients read as zeros. What is wrong with a query is told as GraphQL tells it, with status 200.
  */
-export function graphqlRoutes({ datasets = {}, zoneAccount = async () => undefined }: GraphqlDeps = {}): Route[] {
+export function graphqlRoutes({ datasets = {}, zoneAccount = async () => undefined, limits = {} }: GraphqlDeps = {}): Route[] {
   const known: Datasets = { accounts: { d1AnalyticsAdaptiveGroups: emptyDataset("D1 Read"), ...datasets.accounts }, zones: { ...datasets.zones } };
   return [
     route({ id: "graphql", method: "post", path: "/graphql", tag: "Analytics", summary: "Analytics: email of zones, and what wrangler asks for", permission: null, body, raw: "application/json", maxBytes: 100_000 },
       async ({ body: { query, variables, operationName }, caller }) => {
         try {
           const fields = fieldsOf(parse(query), operationName || undefined, variables ?? {});
-          return Response.json({ data: await answerFields(fields, caller, { datasets: known, zoneAccount }), errors: null });
+          return Response.json({ data: await answerFields(fields, caller, { datasets: known, zoneAccount, budget: createBudget({ ...GRAPHQL_LIMITS, ...limits }) }), errors: null });
         } catch (err) {
           if (!(err instanceof QueryError)) throw err;
           return Response.json({ data: null, errors: [{ message: err.message, path: err.path }] });

@@ -1,4 +1,5 @@
 import type { Caller } from "../../../accounts/index.ts";
+import type { Budget } from "./budget.ts";
 import type { Dataset, Place } from "./dataset.ts";
 import type { Field } from "./fields.ts";
 import { QueryError } from "./lex.ts";
@@ -12,6 +13,7 @@ export interface ViewerParts {
   datasets: Datasets;
   /** The account of a zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
+  budget: Budget;
 }
 
 const MAX_PLACES = 10;
@@ -20,7 +22,7 @@ const MAX_DATASETS = 20;
 type Answer = Record<string, unknown>;
 
 /** Answers the fields of a query: `viewer`, in it accounts and zones, in them datasets. Throws QueryError. */
-export async function answerFields(fields: Field[], caller: Caller, { datasets, zoneAccount }: ViewerParts): Promise<Answer> {
+export async function answerFields(fields: Field[], caller: Caller, { datasets, zoneAccount, budget }: ViewerParts): Promise<Answer> {
   let asked = 0;
 
   async function accountPlace(tag: string, path: string[]): Promise<Place> {
@@ -59,7 +61,8 @@ export async function answerFields(fields: Field[], caller: Caller, { datasets, 
     if (++asked > MAX_DATASETS) throw new QueryError(`the query asks for more than ${MAX_DATASETS} datasets`, path);
     if (field.fields.length === 0) throw new QueryError(`${field.name} needs fields: ${field.name} { … }`, path);
     try {
-      return await dataset.rows(place, field.args, field.fields);
+      budget.check();
+      return await dataset.rows(place, field.args, field.fields, budget);
     } catch (err) {
       throw err instanceof QueryError ? new QueryError(err.message, path) : err;
     }

@@ -14,7 +14,7 @@ const HEALTH: LiveHealth = { videoBitrate: 1, audioBitrate: 2, frameRate: 25, ke
 
 async function open(t: TestContext) {
   const world = await openVideos(t, { migrations: liveInputsMigrations });
-  const room = createLiveInputs({ ...world, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), ids: randomIds, log: silentLog, catalog: world.videos, settings: { min_deletion_days: 30, allow_private: false } });
+  const room = createLiveInputs({ ...world, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), ids: randomIds, log: silentLog, catalog: world.videos, guard: world.videos.live.guard, settings: { min_deletion_days: 30, allow_private: false } });
   t.after(async () => room.close());
   const { inputs, outputs, broadcasts: { now } } = room;
   const endpoints = () => ({ host: "live.example.com", rtmpPort: 1935, rtmpsPort: 443, srtPort: 8890 });

@@ -91,6 +91,12 @@ test("TUS: 201 with the address and the name of the video, errors in the envelop
   }
 });
 
+test("OPTIONS reports the TUS version, the extensions and the maximum size", async (t) => {
+  const { url } = await setUp(t);
+  const { status, headers } = await fetch(`${url}${STREAM}`, { method: "OPTIONS" });
+  assert.deepEqual([status, headers.get("tus-version"), headers.get("tus-resumable"), headers.get("tus-extension"), headers.get("tus-max-size"), headers.get("access-control-allow-origin")], [204, "1.0.0", "1.0.0", "creation,creation-with-upload,creation-defer-length,expiration,termination", String(1024 ** 3), "*"]);
+});
+
 test("a one-time address: what was asked for is answered, reserved, and taken back when it is not used", async (t) => {
   const { call, videos, common: { clock } } = await setUp(t, 10);
   const deletion = new Date(NOW + 40 * 86_400_000).toISOString();

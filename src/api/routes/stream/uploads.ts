@@ -6,7 +6,7 @@ import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
 export interface StreamUploadsDeps {
-  uploads: Pick<Uploads, "tus" | "form">;
+  uploads: Pick<Uploads, "tus" | "form" | "tusHeaders">;
   urls: Pick<StreamUrls, "of">;
 }
 
@@ -14,7 +14,7 @@ const uploadQuery = z.object({ direct_user: z.enum(["true", "false", "1", "0", "
 
 /** Two ways to upload at one address: whoever speaks TUS says so in a header, everybody else sends a form. */
 export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route[] => [
-  route({ id: "stream-videos-initiate-video-uploads-using-tus", method: "post", path: "/accounts/{account_id}/stream", tag: "Stream Videos", summary: "Upload a video: begin a TUS upload, or send a form with the file", permission: "Stream Write", translate, query: uploadQuery, result: videoSchema }, async (call) => {
+  route({ id: "stream-videos-initiate-video-uploads-using-tus", method: "post", path: "/accounts/{account_id}/stream", tag: "Stream Videos", summary: "Upload a video: start a TUS upload, or send a form with the file", permission: "Stream Write", translate, query: uploadQuery, result: videoSchema, options: uploads.tusHeaders }, async (call) => {
     const account = call.params.account_id!;
     const { incoming } = call.node;
     if (incoming.headers["tus-resumable"] === undefined) return answer(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));

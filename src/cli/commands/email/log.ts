@@ -21,6 +21,7 @@ export const emailLog = defineCommand({
 With --follow the newest come last, and what comes later follows until Ctrl-C; a message is told again when something else has become of it. With --follow --json every one is a JSON object on a line.`,
   options: {
     zone: { type: "string", placeholder: "domain", summary: "only mail of this domain's zone", defaultText: "all of the account" },
+    platform: { type: "boolean", summary: "mail sent by the server itself: verification messages and bounces (operators only)" },
     ...logOptions,
     limit: { type: "number", placeholder: "number", min: 1, max: 10_000, summary: "at most this many", defaultText: "50" },
     follow: { type: "boolean", summary: "go on with what comes" },
@@ -31,10 +32,10 @@ With --follow the newest come last, and what comes later follows until Ctrl-C; a
     ["reelpost email log --status deliveryFailed --since 7d", "what did not arrive this week"],
     ["reelpost email log --search invoice --follow", "as they come"],
   ],
-  async run({ zone, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
+  async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
     const server = { url, token, account };
     const { api, path } = zone === undefined ? await ofAccount() : await connectZone(zone, { ...server, "zone-id": undefined }, surroundings);
-    const query = logQuery(filter, surroundings.clock.now());
+    const query = { ...logQuery(filter, surroundings.clock.now()), ...(platform === true && { platform: "true" }) };
     if (follow === true) return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), surroundings);
     const entries = await readLog(api, path, query, limit);
     printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));

@@ -7,7 +7,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailQueueResend = defineCommand({
   name: "email queue resend",
-  summary: "try at once what has not arrived, also what had failed",
+  summary: "retry immediately, including failed recipients; resumes the paused destination",
   arguments: [{ name: "id", summary: "of the message", required: true }],
   options: serverOptions,
   examples: [["reelpost email queue resend 91ab…", "when what was wrong at the other end is mended"]],

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createManualClock, UserError } from "../kernel/index.ts";
+import { createRateLimiter } from "./rate-limit.ts";
+
+function limiter(requests: number, seconds = 60) {
+  const clock = createManualClock(0);
+  const count = createRateLimiter({ requests, seconds }, clock);
+  /** Returns "ok", or the seconds to wait. */
+  const ask = (token = "a") => {
+    try {
+      count(token);
+      return "ok";
+    } catch (err) {
+      assert.ok(err instanceof UserError);
+      return err.details["retryAfter"];
+    }
+  };
+  return { clock, ask };
+}
+
+test("allows exactly the configured number of requests per token and window", () => {
+  const { ask } = limiter(3);
+  assert.deepEqual([ask(), ask(), ask(), ask()], ["ok", "ok", "ok", 60]);
+  assert.equal(ask("another token"), "ok");
+});
+
+test("reports the seconds left in the window, and starts the next window at zero", () => {
+  const { clock, ask } = limiter(1);
+  ask();
+  clock.advance(59_999);
+  assert.equal(ask(), 1);
+  clock.advance(1);
+  assert.deepEqual([ask(), ask()], ["ok", 60]);
+});
+
+test("a limit of zero disables rate limiting", () => {
+  const { ask } = limiter(0);
+  for (let n = 0; n < 100; n++) assert.equal(ask(), "ok");
+});

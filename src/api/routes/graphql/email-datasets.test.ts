@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createBudget, GRAPHQL_LIMITS } from "./budget.ts";
+import { emailDatasets } from "./email-datasets.ts";
+import type { Field } from "./fields.ts";
+
+const ROWS = 300;
+
+/** `branches` times `dimensions { … }` with `width` aliases each; `onKey` is called for each read of an alias. */
+const groupFields = (branches: number, width: number, onKey: () => void): Field[] =>
+  Array.from({ length: branches }, (_, i) => ({
+    key: `d${i}`, name: "dimensions", args: {},
+    fields: Array.from({ length: width }, (_leaf, j): Field => ({
+      get key() {
+        onKey();
+        return `f${i}_${j}`;
+      },
+      name: "status", args: {}, fields: [],
+    })),
+  }));
+
+function groups(fields: Field[]) {
+  const { emailRoutingAdaptiveGroups: dataset } = emailDatasets({
+    days: 31,
+    activity: { count: async ({ by }) => Array.from({ length: ROWS }, () => ({ count: 1, values: by.map(() => "delivered") })), first: async () => [] },
+  });
+  return dataset!.rows({ account: "a", zone: "z" }, { limit: ROWS }, fields, createBudget(GRAPHQL_LIMITS));
+}
+
+test("reads the aliases of a query once, and not for each row", async () => {
+  let reads = 0;
+  const rows = await groups(groupFields(30, 31, () => reads++));
+  assert.equal(rows.length, ROWS);
+  assert.equal((rows[0]!["d29"] as Record<string, unknown>)["f29_30"], "delivered");
+  assert.ok(reads < 10_000, `${reads} reads`);
+});
+
+test("gives other work its turn while it builds wide rows", async () => {
+  let turns = 0;
+  let done = false;
+  const turn = () => void (turns++, done || setImmediate(turn));
+  setImmediate(turn);
+  await groups(groupFields(1, 900, () => {}));
+  done = true;
+  assert.ok(turns >= 20, `${turns} turns`);
+});
+
+test("names two dimensions of the same alias by their own branch", async () => {
+  const leaf = (name: string): Field => ({ key: "x", name, args: {}, fields: [] });
+  const [row] = await groups([{ key: "a", name: "dimensions", args: {}, fields: [leaf("status")] }, { key: "b", name: "dimensions", args: {}, fields: [leaf("isLastEvent")] }]);
+  assert.deepEqual(row, { a: { x: "delivered" }, b: { x: 1 } });
+});

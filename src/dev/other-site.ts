@@ -1,0 +1,18 @@
+import type { IncomingMessage } from "node:http";
+import { hostname } from "node:os";
+import { isIP } from "node:net";
+
+/**
+ * True if a page of another site sent the request: any page in the developer's browser can send requests to this server. Programs send neither
+ * Origin nor Sec-Fetch-Site. With DNS rebinding a page counts as same-origin, but its host name is not one of this server's.
+ */
+export function isOtherSite({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  const { origin, host = "" } = headers;
+  const site = headers["sec-fetch-site"];
+  if (origin === undefined && site === undefined) return false;
+  if (site === "cross-site" || site === "same-site") return true;
+  if (origin !== undefined && URL.parse(origin)?.host !== host.toLowerCase()) return true;
+  return !isOwnName(host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1").toLowerCase());
+}
+
+const isOwnName = (name: string) => isIP(name) !== 0 || name === "localhost" || name.endsWith(".localhost") || name === hostname().toLowerCase();

@@ -16,6 +16,8 @@ export interface ServeActivity {
   activity: Activity;
   /** One of the listeners of traceTo(). */
   trace: Trace;
+  /** Sets the status of messages that a killed process left unfinished: at start, then every hour. */
+  settleInterrupted(queue: Pick<OutboundService, "ofInbound">): void;
   /** For SMTP: what was refused before it was a message. */
   refused(envelope: Envelope, reply: SmtpReply): void;
   /** Keeps what was sent; for createSending(). */
@@ -24,6 +26,8 @@ export interface ServeActivity {
 }
 
 const HOUR = 3_600_000;
+/** Longer than a running process handles any message. */
+const INTERRUPTED_MS = HOUR;
 const MESSAGE_DAYS = 7;
 /** Refusals a minute that are logged: whoever tries names is not to fill the disk. */
 const REFUSALS = 600;
@@ -52,6 +56,13 @@ export function composeActivity({ store: { db, objects }, settings: { email }, z
   let minute = { at: -Infinity, refusals: 0 };
   return {
     activity, messages, trace: activity.trace, keep: messages.keep,
+    settleInterrupted(queue) {
+      const settle = (before: number) => void activity.settleInterrupted(queue, before).catch((err: unknown) => log.warn({ err }, "email log: failed to set the status of interrupted messages, will retry"));
+      // With a shared database, another process may still be handling recent messages.
+      settle(clock.now() - (db.dialect === "sqlite" ? 0 : INTERRUPTED_MS));
+      const timer = setInterval(() => settle(clock.now() - INTERRUPTED_MS), HOUR).unref();
+      lifecycle.onStop("email log: interrupted messages", () => clearInterval(timer));
+    },
     refused({ from, to, ip, helo }, reply) {
       const at = clock.now();
       if (at - minute.at >= 60_000) minute = { at, refusals: 0 };
@@ -69,9 +80,10 @@ export interface ActivityRouteParts extends Pick<ServeActivity, "activity" | "me
 
 /** The operations of the log, of the queue, and GraphQL with what is in the log. */
 export function activityApi({ activity, messages, platform: { zones, defaultAccount }, queue, settings: { email } }: ActivityRouteParts): Route[] {
+  const operator = async () => (await defaultAccount())?.id;
   return [
-    ...activityRoutes({ activity, messages, messageDays: MESSAGE_DAYS, zoneAccount: zones.zoneAccount }),
-    ...queueRoutes({ queue, operator: async () => (await defaultAccount())?.id }),
+    ...activityRoutes({ activity, messages, messageDays: MESSAGE_DAYS, zoneAccount: zones.zoneAccount, operator }),
+    ...queueRoutes({ queue, operator }),
     ...graphqlRoutes({ datasets: { zones: emailDatasets({ activity, days: email.log_days }) }, zoneAccount: zones.zoneAccount }),
   ];
 }

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
 import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool, type Transport } from "../mail/index.ts";
 import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, takeBackJobs, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
-import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, createStreamService, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
+import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, createStreamService, d1Home, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
 
 /** What every part needs. */
@@ -49,8 +49,13 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream"> 
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
 }
 
+export interface BindingOptions {
+  /** `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default: both. */
+  d1?: { files: boolean; transfers: boolean };
+}
+
 /** What workers are bound to, on one store. */
-export function composeBindings({ db, objects, events, jobs }: Store, directory: string, { clock, ids, log, lifecycle }: Basics): Bindings {
+export function composeBindings({ db, objects, events, jobs }: Store, directory: string, { clock, ids, log, lifecycle }: Basics, { d1: lives = { files: true, transfers: true } }: BindingOptions = {}): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = composeD1();
@@ -75,13 +80,14 @@ export function composeBindings({ db, objects, events, jobs }: Store, directory:
   function composeD1(): Bindings["d1"] {
     const folder = join(directory, "d1");
     const databases = createD1Databases({ directory: folder, clock, log });
-    const list = createD1DatabaseList({ db, databases, clock, ids, log });
+    // A process without the database files leaves their deletion to the process that has them.
+    const list = createD1DatabaseList({ db, ...(lives.files && { databases }), clock, ids, log });
     const service = createD1Service({ directory: folder, databases, list, clock, log });
-    return { ...service, list, transfers: createD1Transfers({ db, objects, jobs, events, list, databases, clock, ids, log }) };
+    return { ...service, list, transfers: createD1Transfers({ db, objects, jobs, events, list, ...(lives.transfers && { databases, home: d1Home(folder, ids) }), clock, ids, log }) };
   }
 }
 
-export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs"> {
+export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs" | "runFolder" | "uidRange"> {
   bindings: Omit<BindingServices, "sendEmail" | "stream">;
   stream: StreamPort;
   /** Where what workers send is written. */
@@ -107,12 +113,12 @@ export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, l
   mkdirSync(options.mailDirectory, { recursive: true, mode: 0o700 });
   const spool = createSpool({ dir: options.spoolDirectory, ids, ...(options.maxMessageBytes !== undefined && { maxBytes: options.maxMessageBytes }) });
   lifecycle.onStop("spool", () => spool.close());
-  const transport = createCapture({ dir: options.mailDirectory, onWritten: options.onCaptured });
+  const transport = createCapture({ dir: options.mailDirectory, log, onWritten: options.onCaptured });
   lifecycle.onStop("captured mail", () => transport.close());
   const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
   const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
-  const { egress, limits, concurrency, maxProcesses, idleMs } = options;
-  const processes = createRuntime({ services: { ...options.bindings, sendEmail, stream: createStreamService({ port: options.stream, log }) }, egress, limits, concurrency, maxProcesses, idleMs, ids, log, clock });
+  const { egress, limits, concurrency, maxProcesses, idleMs, runFolder, uidRange } = options;
+  const processes = createRuntime({ services: { ...options.bindings, sendEmail, stream: createStreamService({ port: options.stream, log }) }, egress, limits, concurrency, maxProcesses, idleMs, runFolder, uidRange, ids, log, clock });
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
   const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });

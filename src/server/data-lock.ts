@@ -1,13 +1,14 @@
-import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../kernel/index.ts";
+import { makeDurableFolder } from "../store/index.ts";
 import { serverErrors } from "./errors.ts";
 
 /** Makes the folder when it is not there yet, for its owner only. Throws dataDirectoryUnusable. */
 export function openDataDirectory(directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDurableFolder(directory);
     accessSync(directory, constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw serverErrors.dataDirectoryUnusable({ directory, reason: messageOf(cause) }, { cause });

@@ -10,7 +10,7 @@ import { composeDevVideo } from "./dev-video.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 import { meterWorkers } from "./meters.ts";
-import { limitsOf, processesOf } from "./runtime-settings.ts";
+import { limitsOf, processesOf, runFolderOf } from "./runtime-settings.ts";
 
 const SMTP_PORTS = [2525, 2526, 2527, 2528, 2529, 2530, 2531, 2532, 2533, 2534];
 /** `.eml` files of this many earlier runs are kept. */
@@ -60,6 +60,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
         spoolDirectory: join(dataDir, "spool"),
         egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
         ...processesOf(settings),
+        runFolder: runFolderOf(dataDir),
         limits: { ...limitsOf(settings), ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
         maxMessageBytes: limits.messageBytes,
         onCaptured: (captured) => stories?.captured(captured),

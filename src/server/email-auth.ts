@@ -1,11 +1,12 @@
 import { doctorRoutes, emailAuthRoutes, type Route } from "../api/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
-import { createDmarcReporting, type DmarcReporting, type EmailRouting } from "../mail/index.ts";
+import { createDmarcReporting, type DmarcReporting, type EmailRouting, type OutboundService } from "../mail/index.ts";
 import type { Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { ServeDns } from "./dns.ts";
 import { createDoctor } from "./doctor/doctor.ts";
+import type { Finding } from "./doctor/finding.ts";
 import type { ServiceKeys } from "./forwarding.ts";
 
 export interface EmailAuthParts {
@@ -17,6 +18,8 @@ export interface EmailAuthParts {
   tls: TlsSource;
   reports: DmarcReporting;
   service: Pick<ServiceKeys, "records">;
+  outbound: Pick<OutboundService, "pausesOf">;
+  confinement(): Promise<Finding[]>;
 }
 
 /** Where receivers report what came in the name of a zone. */
@@ -28,8 +31,8 @@ export function composeDmarcReporting({ store: { db, events }, settings, zones, 
 }
 
 /** Operations on what the world's DNS says of who may send in the name of a zone, and on what it lacks. */
-export function emailAuthApi({ settings, zones, routing, dns, tls, reports, service }: Omit<EmailAuthParts, "store">, { clock }: Basics): Route[] {
+export function emailAuthApi({ settings, zones, routing, dns, tls, reports, service, outbound, confinement }: Omit<EmailAuthParts, "store">, { clock }: Basics): Route[] {
   const { lookups, world, watch, pusher, byHand } = dns;
-  const diagnose = createDoctor({ settings, routing, service, lookups, world, watch, pusher, byHand, tls, clock });
-  return [...emailAuthRoutes({ zones, reports, resolveTxt: lookups.resolveTxt }), ...doctorRoutes({ zones, diagnose })];
+  const diagnose = createDoctor({ settings, routing, service, lookups, world, watch, pusher, byHand, outbound, confinement, tls, clock });
+  return [...emailAuthRoutes({ zones, reports, clock, resolveTxt: lookups.resolveTxt }), ...doctorRoutes({ zones, diagnose })];
 }

@@ -27,6 +27,7 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
       sendVerification: createVerificationMail({ transport, clock, ids, from: email.from }),
     },
     hosts: { mx: mxHosts(email), spfInclude: email.spf_include, dkimSelector: email.dkim_selector },
+    extended: email.extended_rules,
     ...(email.postmaster !== "" && { postmaster: email.postmaster }),
   });
   lifecycle.onStop("email routing", () => routing.close());
@@ -35,7 +36,7 @@ export function composeEmailRouting({ store: { db, events }, platform: { zones, 
 }
 
 export interface RouteParts {
-  reports?: Pick<DmarcReporting, "takes">;
+  reports?: Pick<DmarcReporting, "zoneAt">;
   /** Whether mail is sent from a domain. */
   sends?: (domain: string) => Promise<boolean>;
 }
@@ -48,7 +49,7 @@ export async function routeOf(recipient: string, routing: Pick<EmailRouting, "re
   // Bounces come in for these, so that they have a postmaster (RFC 5321 4.5.1).
   if (domain === email.forward_domain.toLowerCase()) return routing.resolve("postmaster");
   if (domain.startsWith(`${email.sending_label}.`) && (await sends?.(domain.slice(email.sending_label.length + 1))) === true) return routing.resolve("postmaster");
-  // Nobody reads reports yet: they are taken, for whoever sends them was asked to.
-  if ((await reports?.takes(recipient)) === true) return { kind: "drop" };
+  const reported = await reports?.zoneAt(recipient);
+  if (reported !== undefined) return { kind: "report", ...reported };
   return mailRoute(recipient, workers.domain, scripts);
 }

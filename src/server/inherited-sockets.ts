@@ -1,3 +1,5 @@
+import { addressOfSocket } from "./socket-address.ts";
+
 /** The first file descriptor that a service manager hands over (sd_listen_fds(3)). */
 const FIRST_FD = 3;
 
@@ -14,3 +16,14 @@ export function inheritedSockets(env: Record<string, string | undefined>, pid = 
 }
 
 const nameOf = (given: string | undefined, count: number) => (given === undefined || given === "" || (count === 1 && given.endsWith(".socket")) ? "http" : given);
+
+/**
+ * The address of a listener: that of its inherited socket, which may differ from the setting, otherwise the setting. A socket with an unreadable
+ * address counts as public; a socket that is not TCP is reachable from this machine only.
+ */
+export function hostOf(name: string, setting: string, sockets: Map<string, number>, addressOf: typeof addressOfSocket = addressOfSocket): string {
+  const fd = sockets.get(name);
+  if (fd === undefined) return setting;
+  const address = addressOf(fd);
+  return address === undefined ? "0.0.0.0" : address === "local" ? "localhost" : address;
+}

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import type { Settings } from "../kernel/settings.ts";
-import { createPublishedSts } from "../mail/index.ts";
+import { createPublishedSts, type DmarcReporting } from "../mail/index.ts";
 import type { Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { ServeDns } from "./dns.ts";
@@ -13,6 +13,7 @@ export interface MtaStsParts {
   zones: Zones;
   dns: Pick<ServeDns, "lookups">;
   roles: ReadonlySet<Role>;
+  reports: Pick<DmarcReporting, "tlsReportUri">;
 }
 
 export interface MtaSts {
@@ -27,10 +28,10 @@ const PATH = "/.well-known/mta-sts.txt";
 const MAX_HOSTS = 100;
 
 /** The policies that senders ask for before they send mail to a routed domain. */
-export function composeMtaSts({ store: { db, events }, settings: { email, http, tls }, zones, dns: { lookups }, roles }: MtaStsParts, { log, lifecycle }: Basics): MtaSts {
+export function composeMtaSts({ store: { db, events }, settings: { email, http, tls }, zones, dns: { lookups }, roles, reports }: MtaStsParts, { log, lifecycle }: Basics): MtaSts {
   const offered = tls.https || http.public_url.startsWith("https://");
   const webHost = publicHost(http.public_url) ?? email.mx[0]!;
-  const published = createPublishedSts({ db, events, zones, log, mode: offered ? email.mta_sts : "off", mx: email.mx, webHost });
+  const published = createPublishedSts({ db, events, zones, log, mode: offered ? email.mta_sts : "off", mx: email.mx, webHost, reportTo: reports.tlsReportUri });
   lifecycle.onStop("MTA-STS", () => published.close());
   if (roles.has("dns")) published.sweep().catch((err: unknown) => log.error({ err }, "MTA-STS records could not be looked at"));
 

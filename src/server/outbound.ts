@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createDane, createOutbound, createStsFetch, createStsPolicies, createStsTable, outboundErrors, readSmartHost, type Failure, type LocalHop, type OutboundLimits, type OutboundService, type SmartHost, type Trace, type Transport } from "../mail/index.ts";
+import { createDane, createOutbound, createStsFetch, createStsPolicies, createStsTable, outboundErrors, readSmartHost, type Downgrade, type Failure, type LocalHop, type OutboundLimits, type OutboundService, type SmartHost, type Trace, type Transport } from "../mail/index.ts";
 import { createEgressCheck } from "../workers/index.ts";
 import type { Lookups } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
@@ -24,6 +24,8 @@ export interface ServeOutboundParts {
   isOurs: (domain: string) => Promise<boolean>;
   /** Where this process takes mail in, once it listens; undefined where it does not. */
   ownListener: () => { host: string; port: number } | undefined;
+  /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
+  downgrade?: Downgrade;
   limits?: Partial<OutboundLimits>;
 }
 
@@ -36,7 +38,7 @@ export interface ServeOutbound {
   /** Delivers while the caller waits, and keeps what is put off. */
   relayThenQueue: Transport;
   /** The queue as people see it: list, get, resend, cancel. */
-  messages: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "paused">;
+  messages: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "paused" | "pausesOf" | "ofInbound">;
   /** Delivers what waits, where this process has the role outbound and mail leaves at all. To be called when everything else stands. */
   start(): void;
 }
@@ -49,7 +51,7 @@ const LEASE_MS = 20_000;
 
 /** Mail on its way out, as the settings of `outbound` have it. Throws UserError for smart hosts that cannot be read. */
 export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, lifecycle }: Basics): ServeOutbound {
-  const { store: { db, objects, events }, settings, roles, metrics, lookups, files, isOurs, ownListener, limits } = parts;
+  const { store: { db, objects, events }, settings, roles, metrics, lookups, files, isOurs, ownListener, downgrade, limits } = parts;
   const { outbound: settled, smtp, email, dns, tls } = settings;
   const smartHosts = smartHostsOf(settings);
   const reaches = createEgressCheck({ allowLoopback: settled.allow_private, allowPrivate: settled.allow_private, denyPorts: [], allow: [] });
@@ -62,12 +64,13 @@ export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, li
   const localHop: LocalHop = async (domain) => {
     if (!(await isOurs(domain))) return undefined;
     const here = ownListener();
+    // It arrives from a trusted address and is accepted with any authentication result: sender.ts, or the check on first arrival, is the only one.
     // Not by our own MX records: behind a NAT the address they lead to may be one that only others reach.
     return here === undefined ? "by-mx" : { host: reachable(here.host), port: here.port, tls: "none" };
   };
 
   const service = createOutbound({
-    db, objects, events, clock, ids, log, name, resolver: lookups, smartHosts, mayConnect, localHop,
+    db, objects, events, clock, ids, log, name, resolver: lookups, smartHosts, mayConnect, localHop, ...(downgrade && { downgrade }),
     port: settled.port, families: settled.ipv6 ? [4, 6] : [4], ownNames: email.mx,
     ...(settled.mta_sts && { policyFor: sts.policyFor }),
     // Who does not check DNSSEC, or is reached over a way that others can change, is not to be believed about it.

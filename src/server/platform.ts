@@ -35,11 +35,15 @@ const SWEEP_MS = 10 * 60_000;
 export function composePlatform({ store: { db, objects, events, jobs }, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
   const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
   lifecycle.onStop("live workers", () => live.close());
-  const tails = createTails({ db, events, clock, ids, log });
-  lifecycle.onStop("tails", () => tails.close());
-  tails.watch(runtime);
   const accounts = createAccounts({ db, clock, ids, events, log, contents: (account) => contentsOf(account) });
   lifecycle.onStop("accounts", () => accounts.close());
+  const tails = createTails({
+    db, events, clock, ids, log,
+    mayRead: async ({ token, account, createdAt }) => (await accounts.stillValid(token, createdAt))?.allows("Workers Tail Read", { account }) === true,
+  });
+  lifecycle.onStop("tails", () => tails.close());
+  tails.watch(runtime);
+  accounts.onChanged(() => void tails.recheck().catch((err: unknown) => log.warn({ err }, "tail: failed to check session tokens, will retry")));
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
   lifecycle.onStop("zones", () => zones.close());
   const scripts = createScripts({

@@ -12,6 +12,8 @@ export interface ProbeParts {
   metricsToken: string;
   /** Set when the server is on its way out: load balancers then send nobody new. */
   stopping: AbortSignal;
+  /** Confinement findings as text, for `/readyz?verbose`. */
+  confinement(): Promise<string>;
   /** Resolves when the database answers. */
   ready(): Promise<void>;
   version: string;
@@ -20,7 +22,7 @@ export interface ProbeParts {
 }
 
 /** What the machines around a server ask it: does it live, may it be given work, what has it counted. */
-export function createProbes({ metrics, metricsToken, stopping, ready, version, rows }: ProbeParts): Record<string, Page> {
+export function createProbes({ metrics, metricsToken, stopping, ready, confinement, version, rows }: ProbeParts): Record<string, Page> {
   return {
     "/"({ headers }, response) {
       // Only browsers ask for HTML by its name.
@@ -28,10 +30,10 @@ export function createProbes({ metrics, metricsToken, stopping, ready, version, 
       response.writeHead(200, { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }).end(frontPageHtml(version, rows()));
     },
     "/healthz": (_, response) => text(response, 200, "ok"),
-    async "/readyz"(_, response) {
+    async "/readyz"({ url }, response) {
       if (stopping.aborted) return text(response, 503, "stopping");
       await ready().then(
-        () => text(response, 200, "ready"),
+        async () => text(response, 200, isVerbose(url) ? `ready\n${(await confinement()).trimEnd()}` : "ready"),
         () => text(response, 503, "the database does not answer"),
       );
     },
@@ -43,12 +45,19 @@ export function createProbes({ metrics, metricsToken, stopping, ready, version, 
   };
 }
 
+const isVerbose = (url = "") => new URLSearchParams(url.split("?")[1]).has("verbose");
+
 function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): boolean {
-  if (token === "") return isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) && headers["x-forwarded-for"] === undefined;
+  // Refuses requests forwarded by a local proxy, and host names that resolve to loopback (DNS rebinding).
+  if (token === "") return isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) && PROXIED.every((name) => headers[name] === undefined) && isLoopback(nameOf(headers.host ?? ""));
   const given = Buffer.from(headers.authorization ?? "");
   const wanted = Buffer.from(`Bearer ${token}`);
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
+
+const PROXIED = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"];
+
+const nameOf = (host: string): string => host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1").toLowerCase();
 
 function text(response: ServerResponse, status: number, words: string): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(`${words}\n`);

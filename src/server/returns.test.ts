@@ -35,7 +35,7 @@ test("return paths and reports are those of the settings, and other processes wi
   }
 
   const [one, other] = [start(), start()];
-  const sent = await one.returns.pathFor({ use: "sending", account: "acc", domain: "shop.example", messageId: "<m@shop.example>", to: ["b@example.net"] });
+  const [sent] = (await one.returns.pathsFor({ account: "acc", domain: "shop.example", messageId: "<m@shop.example>", to: ["b@example.net"] })) as [string];
   assert.match(sent, /@bounces\.shop\.example$/);
   const forward = one.srs.forward("alice@example.org", Date.now());
   assert.ok(forward.ok);

@@ -1,3 +1,7 @@
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { createOwnAddresses, type OwnAddresses } from "../kernel/own-addresses.ts";
+import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { EgressPolicy, RuntimeLimits, RuntimeOptions } from "../workers/index.ts";
 
@@ -11,6 +15,16 @@ export const limitsOf = ({ workers }: Settings): RuntimeLimits => ({
 });
 
 export const processesOf = ({ workers }: Settings) =>
-  ({ concurrency: workers.concurrency, maxProcesses: workers.max_processes, idleMs: workers.idle_ms }) satisfies Partial<RuntimeOptions>;
+  ({ concurrency: workers.concurrency, maxProcesses: workers.max_processes, idleMs: workers.idle_ms, uidRange: parseIdRange(workers.uid_range) }) satisfies Partial<RuntimeOptions>;
 
-export const egressOf = ({ egress }: Settings): EgressPolicy => ({ allowLoopback: egress.allow_loopback, allowPrivate: egress.allow_private, denyPorts: egress.deny_ports, allow: egress.allow });
+/** Ports from the settings, for all processes on this machine. HTTP is not included: it is public. */
+export const ownAddressesOf = ({ network, smtp, submission, dns, live }: Settings): OwnAddresses =>
+  createOwnAddresses({
+    addresses: [...network.own_addresses, ...live.webrtc_addresses.filter((address) => isIP(address) !== 0)],
+    ports: [smtp.port, submission.port, dns.port, live.rtmp_port, live.rtmps_port],
+  });
+
+export const egressOf = ({ egress }: Settings, own?: OwnAddresses): EgressPolicy => ({ ...(own && { own }), allowLoopback: egress.allow_loopback, allowPrivate: egress.allow_private, denyPorts: egress.deny_ports, allow: egress.allow });
+
+/** Folder of worker processes, in the data directory, which only the server can access. */
+export const runFolderOf = (dataDirectory: string): string => join(dataDirectory, "run");

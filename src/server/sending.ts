@@ -32,7 +32,7 @@ export interface ServeSendingParts {
   suppressions: Suppressions;
   /** Delivers while the caller waits, and keeps what is put off; and the one that only keeps. */
   outbound: { relayThenQueue: Transport; queue: Transport };
-  returns: Pick<ReturnsService, "pathFor" | "noteRefused">;
+  returns: Pick<ReturnsService, "pathFor" | "pathsFor" | "noteRefused">;
   signer: Signer;
   spool: Spool;
   trace: Trace;

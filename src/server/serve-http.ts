@@ -1,9 +1,12 @@
 import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, createVerifyPage, D1_TRANSFERS, VERIFY_PREFIX, type PlatformHttp } from "../api/index.ts";
+import type { ConnectionLimits } from "../kernel/connection-limits.ts";
+import { networkSet } from "../kernel/networks.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { activityApi } from "./activity.ts";
 import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
 import type { Basics } from "./compose.ts";
+import { confinementFindings, confinementText } from "./confinement.ts";
 import { emailAuthApi } from "./email-auth.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
@@ -52,11 +55,12 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const { routing } = mail;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
+  const confinement = () => confinementFindings({ settings, media: stream.media });
   const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
     routes: [
       ...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
-      ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports, service: mail.service }, basics),
+      ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports, service: mail.service, outbound: mail.outbound.messages, confinement }, basics),
       ...mail.sending.routes,
       ...stream.routes,
       ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
@@ -77,6 +81,7 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     metricsToken: settings.http.metrics_token,
     stopping: lifecycle.stopping,
     ready: async () => void (await platform.defaultAccount()),
+    confinement: async () => confinementText(await confinement()),
     version,
     rows: () => [
       ...(roles.has("api") ? [{ name: "API", address: urls.api(), what: "the base URL that wrangler, the cloudflare SDK and reelpost are given" }, { name: "API docs", address: `${urls.api()}/docs`, page: true, what: "every operation, with the permission it needs" }] : []),
@@ -90,7 +95,15 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   return createPlatformHttp({
     ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing), "/upload/": stream.upload } }),
     ...(roles.has("workers") && { workers }),
+    assets: stream.deliverAssets,
     ...(roles.has("playback") || roles.has("live") ? { others: [stream.deliver] } : roles.has("api") && { others: [stream.deliverAssets] }),
-    domain: settings.workers.domain, videoDomain: settings.stream.delivery_domain, pages, wellKnown: [certificates.respond, mtaSts.respond], log, graceMs,
+    hosts: { domain: settings.workers.domain, videoDomain: settings.stream.delivery_domain, uploadHost: settings.stream.upload_host, platformHosts: settings.api.hosts, byPath: settings.workers.by_path },
+    pages, connections: connectionLimits(settings), wellKnown: [certificates.respond, mtaSts.respond], log, graceMs,
   });
 }
+
+const connectionLimits = ({ http }: Settings): ConnectionLimits => ({
+  total: http.connections,
+  perNetwork: http.connections_per_address,
+  shared: networkSet(http.trusted_proxies, (range) => new TypeError(`http.trusted_proxies: ${range} is neither an address nor a range`)),
+});

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createCapture, createReceiver, createSigner, createSpool, traceTo, type DmarcReporting, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
+import { createCapture, createDowngrade, createReceiver, createSigner, createSpool, traceTo, type DmarcReporting, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import { composeActivity, type ServeActivity } from "./activity.ts";
@@ -27,8 +27,8 @@ export interface ServeMailParts {
   platform: Platform;
   workers: ServeWorkers;
   dns: ServeDns;
-  /** Whose mail needs no rule. */
-  reports: Pick<DmarcReporting, "takes">;
+  /** Records reports about zones; their mail needs no rule. */
+  reports: Pick<DmarcReporting, "zoneAt" | "take">;
   metrics: Metrics;
   /** How people reach this server, once it listens. */
   baseUrl(): string;
@@ -67,10 +67,11 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
       onFailed: (failure) => late.returns!.onFailed(failure),
       isOurs: createOwnDomains({ settings, resolve: (recipient) => late.routing!.resolve(recipient), sends, lookups: dns.lookups }),
       ownListener: () => late.smtp,
+      downgrade: createDowngrade({ signer, findKey: (domain, selector) => late.routing!.dkimKeys.find(domain, selector) }),
     },
     basics,
   );
-  const ownMail = createOwnMail({ transport: outbound.relayThenQueue, spool, signer, service: () => late.service! });
+  const ownMail = createOwnMail({ transport: outbound.relayThenQueue, spool, signer, service: () => late.service!, trace, clock });
   const routing = (late.routing = composeEmailRouting({ store, platform, secrets, settings, transport: ownMail, baseUrl, verifier: dns.watch }, basics));
   const service = (late.service = composeServiceKeys(settings, routing));
   const suppressions = composeSuppressions(store, basics);
@@ -86,7 +87,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
     runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,
     route: (recipient) => routeOf(recipient, routing, platform, settings, { reports, sends }),
     rules: { isVerified: async (address, account) => account === undefined || (await routing.addresses.stateOf(account, address)) === "verified" },
-    transport, forwarding, returns, held, spool, trace, clock, ids, log,
+    transport, forwarding, returns, reports, held, spool, trace, clock, ids, log,
     ...(authenticator && { authenticator }),
   });
 
@@ -97,6 +98,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
     },
     start() {
       outbound.start();
+      activity.settleInterrupted(outbound.messages);
       if (roles.has("outbound")) lookAfterReturns();
       // Its workers run where mail comes in.
       if (roles.has("smtp")) held.start(receiver.retry);
@@ -108,7 +110,7 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
 function composeFiles({ data_dir: dataDir }: Settings, { log, lifecycle }: Basics): Transport {
   const dir = join(dataDir, "mail");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const files = createCapture({ dir, onWritten: ({ mail, files: [file] }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path }, "mail was written to a file") });
+  const files = createCapture({ dir, log, onWritten: ({ mail, files: [file] }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path }, "outbound: message written to a file instead of being sent") });
   lifecycle.onStop("captured mail", () => files.close());
   return files;
 }

@@ -1,9 +1,10 @@
 import { formatProblems } from "../kernel/config/index.ts";
-import { createLifecycle, createLog, randomIds, systemClock } from "../kernel/index.ts";
+import { createLifecycle, createLog, isLoopback, randomIds, systemClock } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import type { Basics } from "./compose.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
+import { listenHosts } from "./listen-hosts.ts";
 import { refuseUnprepared } from "./open-to-others.ts";
 import { parseRoles, refuseApart } from "./roles.ts";
 import { createServeHttp, createUrls } from "./serve-http.ts";
@@ -17,8 +18,9 @@ import { GRACE_MS, openRooms } from "./serve-rooms.ts";
 export async function startServe(options: ServeOptions): Promise<ServeServer> {
   const { cwd, env, settingsFile: file, overrides, clock = systemClock, ids = randomIds, limits } = options;
   const { settings, warnings } = await readSettings({ cwd, env, ...(file !== undefined && { file }), ...(overrides !== undefined && { overrides }) });
-  const { http: httpAt, smtp: smtpAt, api: { token, account_name: accountName, email }, data_dir: dataDir } = settings;
+  const { http: httpAt, api: { token, account_name: accountName, email }, data_dir: dataDir } = settings;
   const roles = parseRoles(options.roles);
+  const sockets = inheritedSockets(env);
   if (settings.database.url === "") refuseApart(roles);
   const log = options.log ?? createLog({ level: settings.log.level });
   const lifecycle = createLifecycle({ log });
@@ -29,10 +31,10 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
     const urls = createUrls(settings);
-    const rooms = await openRooms(settings, roles, urls.base, limits, basics);
+    const hosts = listenHosts(settings, roles, sockets);
+    const rooms = await openRooms(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
     const { accounts, scripts, defaultAccount } = rooms.platform;
 
-    const hosts = [...(roles.has("api") || roles.has("workers") ? [httpAt.host] : []), ...(roles.has("smtp") ? [smtpAt.host, ...(settings.submission.enabled ? [settings.submission.host] : [])] : []), ...(roles.has("dns") ? [settings.dns.host] : []), ...(roles.has("live") ? [settings.live.host] : [])];
     refuseUnprepared(hosts, settings, (await defaultAccount()) !== undefined);
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
     const made = token === "" ? first?.token : undefined;
@@ -52,6 +54,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const dns = roles.has("dns") ? await listenForDns() : undefined;
 
     const live = roles.has("live") ? await rooms.stream.listen() : undefined;
+    for (const port of [live?.rtmpPort, live?.rtmpsPort]) if (port !== undefined) rooms.own.listening(port);
 
     rooms.mail.start();
     rooms.stream.start();
@@ -80,6 +83,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     async function listenForDns() {
       const server = await rooms.dns.listen();
       if (server === undefined) return undefined;
+      rooms.own.listening(server.port);
       listeners.push(server);
       return { host: server.host, port: server.port };
     }
@@ -87,6 +91,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     async function listenForMail() {
       const { host, port, close } = await rooms.smtp.listen(fdOf("smtp").fd);
       listeners.push({ close });
+      rooms.own.listening(port);
       rooms.mail.listening({ host, port });
       return { host, port };
     }
@@ -95,6 +100,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       const listener = await rooms.smtp.listenForSubmission(fdOf("submission").fd);
       if (listener === undefined) return undefined;
       const { host, port, close } = listener;
+      rooms.own.listening(port);
       listeners.push({ close });
       return { host, port };
     }
@@ -104,7 +110,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   }
 
   function fdOf(name: string): { fd?: number } {
-    const fd = inheritedSockets(env).get(name);
+    const fd = sockets.get(name);
     return fd === undefined ? {} : { fd };
   }
 }

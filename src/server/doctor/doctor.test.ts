@@ -7,6 +7,7 @@ import { systemClock } from "../../kernel/index.ts";
 import { LookupError, type Lookups } from "../../zones/index.ts";
 import { allOf } from "./finding.ts";
 import { certificateOf, mailHostOf, reverseName, sendersOf } from "./hosts.ts";
+import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
 /** `"name TYPE"` to what is there, or the code of a failure. */
@@ -31,6 +32,15 @@ async function listening(t: TestContext, greeting: string): Promise<number> {
 }
 
 describe("the doctor", () => {
+  test("warns about up to ten paused destinations, with end time and reason", () => {
+    const pause = (destination: string) => ({ destination, until: new Date(Date.UTC(2026, 0, 5, 12)), why: "connection refused" });
+    assert.deepEqual(brief(pauseFindings([pause("gone.example"), pause("*smart-host")])), [
+      "warning delivery to gone.example: paused until 2026-01-05T12:00:00.000Z, because connection refused",
+      "warning delivery to the smart host: paused until 2026-01-05T12:00:00.000Z, because connection refused",
+    ]);
+    assert.equal(pauseFindings(Array.from({ length: 50 }, (_, n) => pause(`d${n}.example`))).length, 10);
+  });
+
   test("delegation: ours, partly, another's, nobody's, private", async () => {
     const ask = (zone: string, ns?: string[] | string) => delegationOf(zone, ["ns1.us.net", "ns2.us.net"], world(ns === undefined ? {} : { [`${zone} NS`]: ns })).then(brief);
     assert.deepEqual(await ask("a.org", ["NS1.us.net", "ns2.us.net"]), ["ok delegation of a.org: ns1.us.net, ns2.us.net"]);

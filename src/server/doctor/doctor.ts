@@ -1,10 +1,11 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import { createStsFetch, type EmailRouting } from "../../mail/index.ts";
+import { createStsFetch, type EmailRouting, type OutboundService } from "../../mail/index.ts";
 import { isAbsence, type Lookups, type Pusher, type RecordWatch, type Wanted, type Zone } from "../../zones/index.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
+import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
 export interface DoctorOptions {
@@ -18,6 +19,9 @@ export interface DoctorOptions {
   watch: Pick<RecordWatch, "look">;
   pusher?: Pick<Pusher, "status"> | undefined;
   byHand(zone: string): boolean;
+  outbound: Pick<OutboundService, "pausesOf">;
+  /** Confinement of untrusted code and files in this process. */
+  confinement(): Promise<Finding[]>;
   tls: Pick<TlsSource, "pem">;
   clock: Pick<Clock, "now">;
   /** Of mail servers. Default 25. */
@@ -96,6 +100,8 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       [`MX of ${domain}`]: forwardDomainOf,
       [`DKIM of ${domain}`]: forwardKeysOf,
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
+      "paused deliveries": async () => pauseFindings(await parts.outbound.pausesOf(zone.account)),
+      confinement: parts.confinement,
       delivery: async () => (outbound.deliver === "files" ? [{ check: "outbound mail", status: "warning", found: "written to files", expected: "mx or smart_host", fix: "Nothing leaves this server. Set outbound.deliver." }] : [fine("outbound mail", outbound.deliver)]),
     });
 }

@@ -8,6 +8,8 @@ export interface ComposeDownloadsParts {
   urls: StreamUrls;
   segments: Pick<Segments, "get">;
   source?: SourceRung;
+  /** Schedules the merge of a recording into one file. */
+  assemble(video: string): Promise<void>;
 }
 
 export interface ComposedDownloads {
@@ -21,8 +23,8 @@ export interface ComposedDownloads {
 
 const EVERY_MS = 60_000;
 
-export function composeDownloads({ store: { db, objects, jobs }, videos, urls, segments, source }: ComposeDownloadsParts, { clock, ids, log, lifecycle }: Basics): ComposedDownloads {
-  const downloads = createDownloads({ db, objects, jobs, videos, segments, source, clock, ids, log });
+export function composeDownloads({ store: { db, objects, jobs }, videos, urls, segments, source, assemble }: ComposeDownloadsParts, { clock, ids, log, lifecycle }: Basics): ComposedDownloads {
+  const downloads = createDownloads({ db, objects, jobs, videos, segments, source, assemble, clock, ids, log });
   videos.whenDeleted(downloads.clean);
   let timer: NodeJS.Timeout | undefined;
   lifecycle.onStop("downloads of videos", async () => {

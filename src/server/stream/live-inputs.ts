@@ -36,7 +36,7 @@ const EVERY_MS = 60_000;
 /** Live inputs, their outputs and what is told of them. */
 export function composeLiveInputs({ store: { db, events }, secrets, settings, urls, videos, webhooks, base, prefix = "", ports, health }: ComposeLiveInputsParts, { clock, ids, log, lifecycle }: Basics): ComposedLiveInputs {
   const { inputs, outputs, directory, status, broadcasts, recover, close } = createLiveInputs({
-    db, events, secrets, clock, ids, log, catalog: videos, settings: settings.stream,
+    db, events, secrets, clock, ids, log, catalog: videos, guard: videos.live.guard, settings: settings.stream,
     onEvent: (event) => createLiveNotifications({ webhooks, inputs: directory })(event),
   });
   const viewers = createLiveViewers({ db, clock, ids, log });

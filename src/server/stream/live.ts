@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { availableParallelism } from "node:os";
+import type { NetworkSet } from "../../kernel/networks.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import {
@@ -13,6 +14,8 @@ import type { ComposedLiveInputs } from "./live-inputs.ts";
 export interface ComposeLiveParts {
   store: Pick<Store, "db">;
   settings: Settings;
+  /** Addresses of this machine, blocked for outputs. Default: those of its interfaces. */
+  own?: NetworkSet;
   /** Whether publishers come to this process. Else it plays what others keep. */
   here: boolean;
   videos: VideosRoom;
@@ -56,13 +59,18 @@ export function composeLive(parts: ComposeLiveParts, basics: Basics): ComposedLi
   const packages = createLivePackages({ settings: settings.live });
   lifecycle.onStop("packages of broadcasts", () => packages.close());
   const stored = recordings.stored;
-  // What is packaged here is known here first.
-  const timelineOf = async (video: string) => packages.of(video)?.timeline() ?? recordings.timeline(video);
+  // A running broadcast is served from this process; after its end the recording is used, which may have fewer segments.
+  async function timelineOf(video: string) {
+    const packaged = packages.of(video)?.timeline();
+    return packaged === undefined || packaged.ended ? ((await recordings.timeline(video)) ?? packaged) : packaged;
+  }
+  const isRecorded = async (input: string) => (await live.directory.find(input))?.recording.mode !== "off";
   const playback = createLivePlayback({
     packages, timelineOf: recordings.timeline, stored, settings: settings.live, captions,
+    isRecorded,
     prefersLowLatency: async ({ liveInput }) => liveInput !== undefined && (await live.directory.find(liveInput))?.preferLowLatency === true,
   });
-  const pictures = createLivePictures({ tools, timelineOf, stored, folder, clock });
+  const pictures = createLivePictures({ tools, timelineOf, stored, isRecorded, folder, clock });
   const onAir = here ? composeOnAir({ ...parts, packages }, basics) : undefined;
   const health = createLiveHealthNotes({ db: store.db, clock, log, ...(onAir && { sessions: onAir.hub }) });
   lifecycle.onStop("health of broadcasts", () => health.close());
@@ -79,7 +87,7 @@ export function composeLive(parts: ComposeLiveParts, basics: Basics): ComposedLi
 type OnAirParts = ComposeLiveParts & { packages: ReturnType<typeof createLivePackages> };
 
 /** In the process that publishers come to. */
-function composeOnAir({ store, settings, videos, live, recordings, assembly, tools, folder, packages, base = "", onAir, address, origin }: OnAirParts, { clock, ids, log, lifecycle }: Basics) {
+function composeOnAir({ store, settings, videos, live, recordings, assembly, tools, folder, packages, own, base = "", onAir, address, origin }: OnAirParts, { clock, ids, log, lifecycle }: Basics) {
   const { directory, status, outputs, viewers } = live;
   const hub = createHub({ inputs: directory, status, clock, log, most: settings.live.connections });
   const admission = createAdmission({ encoders: settings.live.encoders || Math.max(1, availableParallelism() - 1) });
@@ -88,11 +96,12 @@ function composeOnAir({ store, settings, videos, live, recordings, assembly, too
     leases: createLeasesTable(store.db), sessions: hub, endSession: (session, reason) => hub.end(session.input.uid, reason), inputs: directory, status, videos: videos.live, recordings, packages, runs,
     assemble: assembly.enqueue, clock, ids, log, reconnectSeconds: settings.live.reconnect_seconds, alone: settings.database.url === "",
   });
-  const runner = createLiveOutputsRunner({ outputs, sessions: hub, tools, clock, log, folder, addresses: { allowPrivate: settings.stream.allow_private } });
+  const runner = createLiveOutputsRunner({ outputs, sessions: hub, tools, clock, log, folder, addresses: { allowPrivate: settings.stream.allow_private, ...(own && { own }) } });
   const webrtc = createLiveWebrtc({
     publishing: hub, sessions: hub, bridges: createBridges({ tools, log }), settings: settings.live, base, address, origin, log,
     access: createOnAirAccess({ access: onAir, domain: settings.stream.delivery_domain }),
     onViewer: (input, { session }) => viewers.join(input, session),
+    onInputChange: (listener) => directory.onChange(listener),
   });
   // Publishers first, so that everything behind them comes to an orderly end; then what was made of what they sent.
   lifecycle.onStop("broadcasts", () => broadcasts.close());

@@ -8,16 +8,18 @@ export interface ComposeMediaParts {
   metrics?: Metrics;
   /** Look for the programs now rather than when the first video needs them. Default true. */
   warm?: boolean;
+  /** True if other machines can reach this server. Default false. */
+  exposed?: boolean;
 }
 
 const STOP_MS = 15_000;
 
 /** ffmpeg and ffprobe of this system. Without them everything but video works; why is logged once, and told whenever they are needed. */
-export function composeMedia({ settings: { stream }, metrics, warm = true }: ComposeMediaParts, { log, lifecycle }: Pick<Basics, "log" | "lifecycle">): MediaTools {
+export function composeMedia({ settings: { stream }, metrics, warm = true, exposed = false }: ComposeMediaParts, { log, lifecycle }: Pick<Basics, "log" | "lifecycle">): MediaTools {
   const runs = metrics?.histogram("reelpost_media_run_seconds", "Runs of ffmpeg and ffprobe, by how they ended", { labels: ["program", "urgency", "outcome"] });
   const waits = metrics?.histogram("reelpost_media_wait_seconds", "How long runs waited for their turn", { labels: ["urgency"] });
   const tools = createMediaTools({
-    settings: stream, log,
+    settings: stream, log, exposed,
     onRun({ program, urgency, outcome, ranMs, waitedMs }) {
       runs?.observe({ program, urgency, outcome }, ranMs / 1000);
       waits?.observe({ urgency }, waitedMs / 1000);
@@ -27,7 +29,7 @@ export function composeMedia({ settings: { stream }, metrics, warm = true }: Com
   lifecycle.onStop("video programs", () => tools.close(), { timeoutMs: STOP_MS });
   if (warm) {
     tools.ready().then(
-      ({ version, sandbox }) => log.info({ ffmpeg: version, sandbox }, "video can be processed"),
+      ({ version, sandbox, user, offline }) => log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg is ready"),
       (err: unknown) => lifecycle.stopping.aborted || log.warn({ err }, "video cannot be processed here; everything else works"),
     );
   }

@@ -10,6 +10,8 @@ export interface ComposePlayerParts {
   address(request: IncomingMessage): string;
   /** Scheme and host as the viewer reached us. */
   origin(request: IncomingMessage): string;
+  /** `http.public_url`, used if videos have no separate hosts. */
+  publicOrigin?: NonNullable<PlayerOptions["publicOrigin"]>;
   /** Of hosts that are an account's own; empty: there are none. */
   domain: string;
   /** Whether somebody publishes to an input just now. */

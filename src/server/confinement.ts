@@ -1,0 +1,45 @@
+import { messageOf, UserError } from "../kernel/index.ts";
+import { parseIdRange } from "../kernel/privileges.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { MediaCapabilities } from "../stream/index.ts";
+import { workerUsers } from "../workers/index.ts";
+import { fine, type Finding } from "./doctor/finding.ts";
+
+export interface ConfinementParts {
+  settings: Pick<Settings, "workers">;
+  /** Undefined if this process does not run ffmpeg. */
+  media: (() => Promise<MediaCapabilities>) | undefined;
+  /** Default: detected from this process. */
+  users?: ReturnType<typeof workerUsers>;
+}
+
+/** The confinement of ffmpeg and of workers in this process. */
+export async function confinementFindings({ settings, media, users = workerUsers(parseIdRange(settings.workers.uid_range)) }: ConfinementParts): Promise<Finding[]> {
+  return [...(media === undefined ? [] : [await mediaFinding(media)]), workerFinding(users)];
+}
+
+const HOW = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "nothing" };
+
+async function mediaFinding(media: NonNullable<ConfinementParts["media"]>): Promise<Finding> {
+  const check = "confinement of video programs";
+  try {
+    const { sandbox, user, offline } = await media();
+    const found = `${HOW[sandbox]}, ${user === undefined ? "the server's user" : `user ${user.uid}`}, ${offline ? "no network" : "with network"}`;
+    if (sandbox === "bwrap" || sandbox === "landlock") return fine(check, found);
+    return { check, status: "warning", found, expected: "bubblewrap or landlock", fix: "Install bubblewrap, or perl on a kernel with landlock (5.13), and set stream.sandbox to auto." };
+  } catch (err) {
+    return { check, status: "error", found: messageOf(err), ...(err instanceof UserError && err.fix !== undefined && { fix: err.fix }) };
+  }
+}
+
+function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
+  const check = "users of worker processes";
+  if (users === "account") return fine(check, "one per account");
+  return {
+    check, status: "warning", found: users === "shared" ? "nobody for all accounts" : "the server's user for all accounts", expected: "one per account",
+    fix: users === "shared" ? "Set workers.uid_range to user ids that are mapped in this container." : "Start the server with the capabilities in deploy/reelpost-account-users.conf, or run a server for each account that does not trust the others.",
+  };
+}
+
+/** One line per finding, for people and monitoring. */
+export const confinementText = (findings: Finding[]): string => findings.map(({ check, status, found }) => `${check}: ${found}${status === "ok" ? "" : ` (${status})`}\n`).join("");

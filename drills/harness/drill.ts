@@ -1,0 +1,27 @@
+/** Damages the product on purpose and counts the faults that its tests detect. `drills/<name>.drill.ts` exports one as default. */
+export interface Drill {
+  name: string;
+  run(kit: Kit): Promise<DrillResult>;
+}
+
+export interface Kit {
+  /** The checkout, read-only. */
+  root: string;
+  /** Temporary folder, removed at the end. */
+  dir: string;
+  /** Number of concurrent tests. */
+  jobs: number;
+  /** Selects items with one of these words in the name; empty: all. */
+  only: readonly string[];
+  /** Prints a line to stderr. */
+  say(line: string): void;
+  /** Callbacks run in reverse order, even if the drill fails. */
+  onStop(stop: () => Promise<void> | void): void;
+}
+
+export interface DrillResult {
+  /** Printed as the last line of output. */
+  summary: Record<string, unknown>;
+  /** If false, the process exits with code 1. */
+  ok: boolean;
+}

@@ -1,0 +1,20 @@
+import type { Mutation } from "./mutation.ts";
+
+export const mutations: Mutation[] = [
+  { file: "src/api/rate-limit.ts", from: "++window.count > requests", to: "++window.count >= requests", test: "src/api/rate-limit.test.ts" },
+  { file: "src/api/rate-limit.ts", from: "window === undefined || window.ends <= now) {", to: "window === undefined || window.ends < now) {", test: "src/api/rate-limit.test.ts" },
+  { file: "src/api/rate-limit.ts", from: "apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.ceil(", to: "apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.floor(", test: "src/api/rate-limit.test.ts" },
+  { file: "src/api/client-address.ts", from: "hops.findLast((hop) => !isTrusted(hop))", to: "hops.find((hop) => !isTrusted(hop))", test: "src/api/client-address.test.ts" },
+  { file: "src/api/client-address.ts", from: "trusted.length === 0 || !isTrusted(peer)", to: "trusted.length === 0", test: "src/api/client-address.test.ts" },
+  { file: "src/api/client-address.ts", from: "return isTrusted(plain(request.socket.remoteAddress)) && request", to: "return request", test: "src/api/client-address.test.ts" },
+  { file: "src/api/json-shape.ts", from: "if (++depth > MAX_DEPTH) throw", to: "if (++depth > 10 * MAX_DEPTH) throw", test: "src/api/json-shape.test.ts" },
+  { file: "src/api/json-shape.ts", from: "if ((end - before) % 2 === 1) return end;", to: "return end;", test: "src/api/json-shape.test.ts" },
+  { file: "src/api/json-shape.ts", from: "if (values > maxValues) throw", to: "if (values > maxValues + 1) throw", test: "src/api/json-shape.test.ts" },
+  { file: "src/api/read-cache.ts", from: "if (entry.version !== version) return void forget(url, entry);", to: "", test: "src/api/read-cache.test.ts" },
+  { file: "src/api/read-cache.ts", from: "if (octets > maxOctets) makeRoom();", to: "", test: "src/api/read-cache.test.ts" },
+  { file: "src/api/authorize.ts", from: "if (!(await gate.accountExists(account))) throw", to: "if (false) throw", test: "src/api/app.test.ts" },
+  { file: "src/api/body.ts", from: "if (size > limit) throw apiErrors", to: "if (size > limit + 1) throw apiErrors", test: "src/api/body-bound.test.ts" },
+  { file: "src/api/hidden-zones.ts", from: "filter((zone) => !readers", to: "filter((zone) => readers", test: "src/api/routes/zones.test.ts" },
+  { file: "src/api/routes/graphql/viewer.ts", from: "if (!dataset.permissions.some((permission) => caller.allows(permission, on))) throw", to: "if (false) throw", test: "src/api/routes/graphql/graphql.test.ts" },
+  { file: "src/api/routes/graphql/email-filter.ts", from: "Math.min(range.until, value + step)", to: "Math.min(range.until, value)", test: "src/api/routes/graphql/graphql.test.ts" },
+];

@@ -1,0 +1,22 @@
+import type { Mutation } from "./mutation.ts";
+
+export const mutations: Mutation[] = [
+  { file: "src/kernel/networks.ts", from: "version === 0 || prefix > longest ?", to: "version === 0 ?", test: "src/kernel/networks.test.ts" },
+  { file: "src/kernel/networks.ts", from: "\"192.168.0.0/16\", ", to: "", test: "src/kernel/networks.test.ts" },
+  { file: "src/kernel/networks.ts", from: "\"fc00::/7\", ", to: "", test: "src/kernel/networks.test.ts" },
+  { file: "src/kernel/networks.ts", from: "\"64:ff9b::/96\", ", to: "", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/networks.ts", from: "groups.slice(0, 4)", to: "groups.slice(0, 5)", test: "src/kernel/networks.test.ts" },
+  { file: "src/kernel/networks.ts", from: "ip?.replace(/^::ffff:(?=\\d+\\.)/i, \"\") ?? \"\"", to: "ip ?? \"\"", test: "src/kernel/networks.test.ts" },
+  { file: "src/kernel/recent.ts", from: "known.until > clock.now()", to: "known.until >= clock.now() - freshMs", test: "src/kernel/recent.test.ts" },
+  { file: "src/kernel/recent.ts", from: "if (readings.get(key) !== reading) return value;", to: "", test: "src/kernel/recent.test.ts" },
+  { file: "src/kernel/recent.ts", from: "if (values.size >= max) values.delete", to: "if (values.size >= max * 2) values.delete", test: "src/kernel/recent.test.ts" },
+  { file: "src/kernel/recent.ts", from: "      readings.clear();\n", to: "", test: "src/kernel/recent.test.ts" },
+  { file: "src/kernel/guarded-fetch.ts", from: "usable.slice(0, 8)", to: "found.slice(0, 8)", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/guarded-fetch.ts", from: "|| isNotPublicAddress(address)", to: "", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/guarded-fetch.ts", from: "if (next.origin !== url.origin) asking.headers", to: "if (next.origin === url.origin) asking.headers", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/guarded-fetch.ts", from: "if (hop >= redirects) throw", to: "if (hop > redirects) throw", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/guarded-fetch.ts", from: "if (url.port === \"25\")", to: "if (url.port === \"26\")", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/guarded-fetch.ts", from: "if (url.username !== \"\" || url.password !== \"\")", to: "if (url.username === \"*\")", test: "src/kernel/guarded-fetch.test.ts" },
+  { file: "src/kernel/config/nearest.ts", from: "Math.floor(wanted.length / 3)", to: "Math.floor(wanted.length / 2)", test: "src/kernel/config/nearest.test.ts" },
+  { file: "src/kernel/config/nearest.ts", from: "if (edits < least) [best", to: "if (edits <= least) [best", test: "src/kernel/config/nearest.test.ts" },
+];

@@ -1,0 +1,23 @@
+import type { Mutation } from "./mutation.ts";
+
+const PACKAGE = "src/stream/live/package";
+const FRAGMENTS = "src/stream/live/encode/fragments.test.ts";
+
+export const mutations: Mutation[] = [
+  { file: `${PACKAGE}/cutter.ts`, from: "if (isDue(end, nextKey !== undefined)) cut(end, nextKey ?? end + offset);", to: "", test: `${PACKAGE}/package.test.ts` },
+  { file: `${PACKAGE}/cutter.ts`, from: "cut(end, nextKey ?? end + offset)", to: "cut(end, end)", test: `${PACKAGE}/package.test.ts` },
+  { file: `${PACKAGE}/track.ts`, from: "(kind === \"audio\" ? cut.shown : cut.time)", to: "cut.time", test: `${PACKAGE}/package.test.ts` },
+  { file: `${PACKAGE}/track.ts`, from: "open!.begins ??= time + offset;", to: "open!.begins ??= time;", test: `${PACKAGE}/package.test.ts` },
+  { file: `${PACKAGE}/lists.ts`, from: "start: starts?.[dated] ?? start,", to: "start,", test: `${PACKAGE}/package.test.ts` },
+  { file: `${PACKAGE}/playlists.ts`, from: "parts!.length > 0 || before?.run.id === run.id", to: "parts!.length > 0", test: `${PACKAGE}/playback.test.ts` },
+  { file: `${PACKAGE}/part-targets.ts`, from: "Math.max(seconds, longest.get(rendition) ?? 0)", to: "seconds", test: `${PACKAGE}/rates.test.ts` },
+  { file: `${PACKAGE}/rates.ts`, from: "segments[0]!.seconds >= WINDOW_SECONDS", to: "segments[0]!.seconds >= 1000 * WINDOW_SECONDS", test: `${PACKAGE}/rates.test.ts` },
+  { file: `${PACKAGE}/rates.ts`, from: "if (window?.run !== run.id)", to: "if (window === undefined)", test: `${PACKAGE}/rates.test.ts` },
+  { file: `${PACKAGE}/rates.ts`, from: "if (duration < MIN_SECONDS) return;", to: "", test: `${PACKAGE}/rates.test.ts` },
+  { file: "src/stream/live/encode/picture-fragments.ts", from: "* PICTURE_TICKS) / 1000 + ROUNDING;", to: "* PICTURE_TICKS) / 1000;", test: FRAGMENTS },
+  { file: "src/stream/live/encode/sound-fragments.ts", from: "followsVideo ? -Infinity : Infinity", to: "Infinity", test: FRAGMENTS },
+  { file: "src/stream/live/encode/sound-fragments.ts", from: "newest - target > MAX_WAIT_SECONDS * sampleRate", to: "newest - target > 4 * MAX_WAIT_SECONDS * sampleRate", test: FRAGMENTS },
+  { file: "src/stream/live/webrtc/feed.ts", from: "if (behind[unit.kind] === undefined) for", to: "for", test: "src/stream/live/webrtc/feed.test.ts" },
+  { file: "src/stream/live/webrtc/feed.ts", from: "if (!replayed) lag.first ??= pts;", to: "lag.first ??= pts;", test: "src/stream/live/webrtc/feed.test.ts" },
+  { file: "src/stream/live/webrtc/feed.ts", from: "(behind.video === undefined ? backlog : [])", to: "backlog", test: "src/stream/live/webrtc/feed.test.ts" },
+];

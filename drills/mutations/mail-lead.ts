@@ -1,0 +1,20 @@
+import type { Mutation } from "./mutation.ts";
+
+/** Spool files, pauses of the outbound queue, the email log, SMTP replies and routing patterns. */
+export const mutations: Mutation[] = [
+  { file: "src/mail/messages/streams.ts", from: "      closeStream(rest);\n", to: "", test: "src/mail/messages/streams.test.ts" },
+  { file: "src/mail/outbound/queue/bodies.ts", from: "      closeStream(raw);", to: "      void raw;", test: "src/mail/closed-sources.test.ts" },
+  { file: "src/mail/held/bodies.ts", from: "        closeStream(raw);", to: "        void raw;", test: "src/mail/closed-sources.test.ts" },
+  { file: "src/mail/outbound/smtp/breaker.ts", from: "      entry.until = clock.now();", to: "      entry.failures = 0;", test: "src/mail/outbound/smtp/breaker.test.ts" },
+  { file: "src/mail/outbound/smtp/breaker.ts", from: "if (until > clock.now() && !entries.has(key))", to: "if (!entries.has(key))", test: "src/mail/outbound/smtp/breaker.test.ts" },
+  { file: "src/mail/outbound/queue/queue.ts", from: "      parts.resume(destinations);", to: "      announce(destinations);", test: "src/mail/outbound/queue/queue.test.ts", name: "resend retries immediately" , timeoutMs: 60_000 },
+  { file: "src/mail/activity/place.ts", from: `if (detail["cause"] === "reply" && rcpt === undefined) return { kind, message, rcpts: [] };`, to: "", test: "src/mail/activity/activity.test.ts" },
+  { file: "src/mail/activity/status.ts", from: `if (last.step === "interrupted") return "unknown";`, to: "", test: "src/mail/activity/activity.test.ts" },
+  { file: "src/mail/errors.ts", from: "return isMachineError(thrown) ? neutral(thrown) : thrown;", to: "return thrown;", test: "src/mail/errors.test.ts" },
+  { file: "src/mail/inbound/session.ts", from: "const MAX_TEXT = 506;", to: "const MAX_TEXT = 508;", test: "src/mail/inbound/reply-line.test.ts" },
+  { file: "src/mail/inbound/session.ts", from: "while (end > 0 && (octets[end]! & 0xc0) === 0x80) end--;", to: "", test: "src/mail/inbound/reply-line.test.ts" },
+  { file: "src/mail/routing/patterns.ts", from: `character === "*" ? "[^@]*"`, to: `character === "*" ? ".*"`, test: "src/mail/routing/patterns.test.ts" },
+  { file: "src/mail/routing/patterns.ts", from: "  if (compiled.programSize() > MAX_PROGRAM)", to: "  if (compiled.programSize() > 100 * MAX_PROGRAM)", test: "src/mail/routing/patterns.test.ts" },
+  { file: "src/mail/routing/rules-table.ts", from: "      if (other === destination) continue;", to: "      continue;", test: "src/mail/routing/routing.test.ts" },
+  { file: "src/mail/routing/rules.ts", from: "if (others >= MAX_PATTERNS)", to: "if (others > MAX_PATTERNS)", test: "src/mail/routing/routing.test.ts" },
+];

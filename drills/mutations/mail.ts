@@ -1,0 +1,28 @@
+import type { Mutation } from "./mutation.ts";
+
+export const mutations: Mutation[] = [
+  { file: "src/mail/authenticate/policy.ts", from: " && said?.dmarc === \"pass\"", to: "", test: "src/mail/authenticate/policy.test.ts" },
+  { file: "src/mail/authenticate/policy.ts", from: "return final ?? refusals[0]", to: "return refusals[0]", test: "src/mail/authenticate/policy.test.ts" },
+  { file: "src/mail/authenticate/policy.ts", from: "result === \"pass\" && sealer !== undefined &&", to: "sealer !== undefined &&", test: "src/mail/authenticate/policy.test.ts" },
+  { file: "src/mail/authenticate/policy.ts", from: "if (policy.temporary === \"defer\" && [spf, ...dkim].some(isTemporary)) return", to: "if (false) return", test: "src/mail/authenticate/policy.test.ts" },
+  { file: "src/mail/authenticate/policy.ts", from: "requireOfBounces: true", to: "requireOfBounces: false", test: "src/mail/authenticate/authenticate.test.ts", name: "null sender|bounce|empty sender" },
+  { file: "src/mail/errors.ts", from: "const NO_DESCRIPTOR = new Set([\"EMFILE\", \"ENFILE\"]);", to: "const NO_DESCRIPTOR = new Set([\"EMFILE\"]);", test: "src/mail/refusal.test.ts" },
+  { file: "src/mail/errors.ts", from: "const DISK_FULL = new Set([\"ENOSPC\", \"EDQUOT\"]);", to: "const DISK_FULL = new Set([\"ENOSPC\"]);", test: "src/mail/refusal.test.ts" },
+  { file: "src/mail/outbound/smtp/timeouts.ts", from: "finalMs: 10 * MINUTE", to: "finalMs: MINUTE", test: "src/mail/default-limits.test.ts" },
+  { file: "src/mail/inbound/listener.ts", from: "commandMs: 5 * 60_000", to: "commandMs: 30_000", test: "src/mail/default-limits.test.ts" },
+  { file: "src/mail/inbound/listener.ts", from: "recipients: 100,", to: "recipients: 50,", test: "src/mail/default-limits.test.ts" },
+  { file: "src/mail/outbound/smtp/session.ts", from: "if (inData && bodyIsOpen()) return destroy();", to: "", test: "src/mail/outbound/smtp/session-half-message.test.ts", timeoutMs: 30_000 },
+  { file: "src/mail/outbound/queue/claims-table.ts", from: ".where(\"id\", \"in\", open).where(\"tell_at\", \"<=\", now).returningAll()", to: ".where(\"id\", \"in\", open).returningAll()", test: "src/mail/outbound/queue/rechecks.test.ts" },
+  { file: "src/mail/outbound/queue/claims-table.ts", from: ".where(\"id\", \"in\", lost).where(\"lease_until\", \"<\", now).returning", to: ".where(\"id\", \"in\", lost).returning", test: "src/mail/outbound/queue/rechecks.test.ts" },
+  { file: "src/mail/outbound/queue/claims-table.ts", from: ".where(\"id\", \"in\", old).where(\"next_try\", \"is not\", null).returningAll()", to: ".where(\"id\", \"in\", old).returningAll()", test: "src/mail/outbound/queue/rechecks.test.ts" },
+  { file: "src/mail/outbound/queue/claims-table.ts", from: ".where(\"id\", \"in\", recipientIds).where(\"token\", \"=\", token).returning(\"id\")", to: ".where(\"id\", \"in\", recipientIds).returning(\"id\")", test: "src/mail/outbound/queue/queue.test.ts", name: "die|died|lease|give" },
+  { file: "src/mail/outbound/queue/backoff.ts", from: "DEFAULT_LIFETIME_MS = 5 * 24 * HOUR", to: "DEFAULT_LIFETIME_MS = 4 * 24 * HOUR", test: "src/mail/outbound/queue/queue.test.ts", name: "given up after five days" },
+  { file: "src/mail/routing/tables-cache.ts", from: "b.name.length - a.name.length", to: "a.name.length - b.name.length", test: "src/mail/routing/routing.test.ts", name: "below another one" },
+  { file: "src/mail/authenticate/header-limits.ts", from: "++signatures <= MAX_SIGNATURES", to: "++signatures <= MAX_SIGNATURES + 1", test: "src/mail/authenticate/authenticate.test.ts", name: "hostile headers" },
+  { file: "src/mail/returns/take.ts", from: "if (from !== \"\") return replyOf", to: "if (false) return replyOf", test: "src/mail/returns/returns-trip.test.ts" },
+  { file: "src/mail/returns/failures.ts", from: "reason === \"hard_bounce\" && (await isConfirmed(account, email))", to: "reason === \"hard_bounce\"", test: "src/mail/returns/returns.test.ts" },
+  { file: "src/mail/sending/sender.ts", from: "found?.account === account ? found : undefined", to: "found", test: "src/mail/sending/sending.test.ts" },
+  { file: "src/mail/sending/sending.ts", from: "\"dkim-signature\", \"bcc\", ", to: "\"dkim-signature\", ", test: "src/mail/sending/sending.test.ts" },
+  { file: "src/mail/inbound/room.ts", from: "if (own >= perNetwork) return", to: "if (own > perNetwork) return", test: "src/mail/inbound/room.test.ts" },
+  { file: "src/mail/submission/listener.ts", from: "if (failures.spent(network)) return", to: "if (false) return", test: "src/mail/submission/submission.test.ts" },
+];

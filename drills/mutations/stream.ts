@@ -1,0 +1,27 @@
+import type { Mutation } from "./mutation.ts";
+
+export const mutations: Mutation[] = [
+  { file: "src/stream/encode/kept.ts", from: "      await objects.put(key, bytes);\n", to: "      if (!(await isThere(uid))) throw new VideoGone(uid);\n      await objects.put(key, bytes);\n      if (true) return;\n", test: "src/stream/encode/kept.test.ts" },
+  { file: "src/stream/encode/kept.ts", from: "        await objects.delete([key]);\n", to: "", test: "src/stream/encode/kept.test.ts" },
+  { file: "src/stream/encode/restamp.ts", from: "if (samples[0]?.sync !== true) throw", to: "if (false) throw", test: "src/stream/encode/restamp.test.ts" },
+  { file: "src/stream/encode/restamp.ts", from: "if (fragment.count < expected) throw", to: "if (false) throw", test: "src/stream/encode/restamp.test.ts" },
+  { file: "src/stream/encode/restamp.ts", from: "places.size !== expected ||", to: "false ||", test: "src/stream/encode/restamp.test.ts" },
+  { file: "src/stream/live/record/pending.ts", from: "else onPage.set(page, onPage.get(page)! - 1);", to: "", test: "src/stream/live/record/pending.test.ts" },
+  { file: "src/stream/live/record/pending.ts", from: "      for (const page of pages) onPage.delete(page);\n", to: "", test: "src/stream/live/record/pending.test.ts" },
+  { file: "src/stream/live/record/recording.ts", from: "    await table.insertSegment(", to: "    await journal.delete(video, emptied);\n    await table.insertSegment(", test: "src/stream/live/record/record.test.ts", name: "deleted only when" },
+  { file: "src/stream/live/record/recording.ts", from: "if (isStoreError(err, \"diskFull\")) report(err);", to: "", test: "src/stream/live/record/record.test.ts", name: "reports a full disk once" },
+  { file: "src/stream/live/record/recording.ts", from: "if (failures++ === 0) log", to: "return giveUp(err); if (failures++ === 0) log", test: "src/stream/live/record/record.test.ts", name: "retries failed writes", timeoutMs: 25_000 },
+  { file: "src/stream/live/record/recording.ts", from: "if (clock.now() >= deadline) return giveUp(err);", to: "", test: "src/stream/live/record/record.test.ts", name: "reports a full disk once", timeoutMs: 30_000 },
+  { file: "src/stream/live/record/recovery.ts", from: ".filter(({ rendition, time }) => time >= endOf(id, rendition) - EXACT)", to: "", test: "src/stream/live/record/record.test.ts" },
+  { file: "src/stream/uploads/http.ts", from: "return now > uploadExpiry + DAY || now - row.touched_at > ARRIVING_MS;", to: "return now - row.touched_at > ARRIVING_MS;", test: "src/stream/uploads/tus.test.ts", name: "a day after" },
+  { file: "src/stream/tokens/tokens.ts", from: "if (known === undefined || known.account !== account) throw streamErrors.keyNotFound", to: "if (known === undefined) throw streamErrors.keyNotFound", test: "src/stream/tokens/tokens.test.ts" },
+  { file: "src/stream/live/session.ts", from: "LAG_LIMIT = 8 * 1024 * 1024", to: "LAG_LIMIT = 4 * 1024 * 1024", test: "src/stream/live/hub/hub.test.ts" },
+  { file: "src/stream/live/hub/fan-out.ts", from: "subscriber.lag() > LAG_LIMIT", to: "subscriber.lag() >= LAG_LIMIT", test: "src/stream/live/hub/hub.test.ts" },
+  { file: "src/stream/live/inputs/status-table.ts", from: "HISTORY = 500", to: "HISTORY = 400", test: "src/stream/live/inputs/live-inputs.test.ts", name: "history" },
+  { file: "src/stream/webhooks/webhooks-table.ts", from: "KEPT = { over: 100,", to: "KEPT = { over: 90,", test: "src/stream/webhooks/webhooks.test.ts", name: "last hundred" },
+  { file: "src/stream/webhooks/retries.ts", from: "[5000, 30_000,", to: "[5000, 60_000,", test: "src/stream/webhooks/retries.test.ts" },
+  { file: "src/stream/access/viewer.ts", from: "site !== \"cross-site\" && ", to: "", test: "src/stream/access/viewer.test.ts" },
+  { file: "src/stream/media/tools.ts", from: "background: 5 }", to: "background: 19 }", test: "src/stream/media/background-share.test.ts" },
+  { file: "src/stream/media/pauses.ts", from: "const PART = 1 / 4;", to: "const PART = 1 / 40;", test: "src/stream/media/background-share.test.ts" },
+  { file: "src/stream/media/lanes.ts", from: "if (urgency === \"background\") return running.background < background;", to: "if (urgency === \"background\" && queues.urgent.length === 0) return running.background < background;", test: "src/stream/media/lanes.test.ts" },
+];

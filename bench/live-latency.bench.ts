@@ -8,9 +8,17 @@ import { publishClock } from "./live-latency/publisher.ts";
 import { ffmpegVersion } from "./vod-ladder/source-clip.ts";
 import { startVideoServer } from "./vod/server.ts";
 
-/** A player takes some seconds to find its place behind the edge. */
+/** A player needs a few seconds to settle at its live latency. */
 const SETTLE_MS = 6_000;
 const WATCH_MS = 10_000;
+
+/** Combinations of ingest and playback protocol. */
+const PATHS = [
+  { name: "RTMP to LL-HLS", figure: "rtmp_llhls", from: "RTMP", page: "/hls" },
+  { name: "RTMP to WHEP", figure: "rtmp_whep", from: "RTMP", page: "/webrtc" },
+  { name: "WHIP to LL-HLS", figure: "whip_llhls", from: "WHIP", page: "/hls" },
+  { name: "WHIP to WHEP", figure: "whip_whep", from: "WHIP", page: "/webrtc" },
+] as const;
 
 interface LiveInput {
   uid: string;
@@ -21,8 +29,8 @@ interface LiveInput {
 }
 
 /**
- * How old a picture is when a viewer sees it, in seconds: the time of day is burned into the pictures, and read from the screen of Chromium. Low-latency
- * HLS of what ffmpeg publishes over RTMP, by hls.js; and WebRTC from one page to another, by WHIP and WHEP. Encoders and decoders are in it.
+ * Glass-to-glass latency in seconds: the time of day is burned into the frames and read from the Chromium screen. ffmpeg publishes RTMP with
+ * audio, a page publishes WHIP; hls.js plays low-latency HLS, another page plays WHEP. The figures include encoders and decoders.
  */
 const bench: Bench = {
   name: "live-latency",
@@ -38,12 +46,12 @@ const bench: Bench = {
       await page.goto(`${site}${path}`);
       return page;
     };
-    const [broadcast, call] = await Promise.all([server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" }, preferLowLatency: true }), server.call<LiveInput>("POST", "/live_inputs", {})]);
+    const [broadcast, call] = await Promise.all([server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" }, preferLowLatency: true }), server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" } })]);
     const publisher = publishClock(`${broadcast.rtmp.url}${broadcast.rtmp.streamKey}`);
     kit.onStop(publisher.stop);
     const caller = await open("/webrtc");
     await caller.evaluate(`publish(${JSON.stringify(call.webRTC.url)})`);
-    await until(async () => (await fetch(broadcast.playback.hls)).ok);
+    for (const { playback } of [broadcast, call]) await until(async () => (await fetch(lowLatency(playback.hls))).ok);
 
     const all: Record<string, number[]> = {};
     async function sample(name: string, path: string, url: string): Promise<number> {
@@ -60,15 +68,17 @@ const bench: Bench = {
     }
     return {
       peers: { ffmpeg: await ffmpegVersion(), chromium: browser.version() },
-      arms: [
-        { name: "LL-HLS", unit: "s (p95)", sample: () => sample("LL-HLS", "/hls", broadcast.playback.hls) },
-        { name: "WHEP", unit: "s (p95)", sample: () => sample("WHEP", "/webrtc", call.webRTCPlayback.url) },
-      ],
-      figures: (of) => ({ llhls_p95_s: of("LL-HLS"), llhls_p50_s: at(all["LL-HLS"]!, 0.5), whep_p95_s: of("WHEP"), whep_p50_s: at(all["WHEP"]!, 0.5) }),
+      arms: PATHS.map(({ name, from, page }) => {
+        const { playback, webRTCPlayback } = from === "RTMP" ? broadcast : call;
+        return { name, unit: "s (p95)", sample: () => sample(name, page, page === "/hls" ? lowLatency(playback.hls) : webRTCPlayback.url) };
+      }),
+      figures: (of) => Object.fromEntries(PATHS.flatMap(({ name, figure }) => [[`${figure}_p95_s`, of(name)], [`${figure}_p50_s`, at(all[name]!, 0.5)]])),
     };
   },
 };
 export default bench;
+
+const lowLatency = (manifest: string): string => `${manifest}?protocol=llhls`;
 
 const at = (ages: readonly number[], share: number): number => ages.toSorted((a, b) => a - b)[Math.min(ages.length - 1, Math.ceil(ages.length * share) - 1)]! / 1000;
 

@@ -60,6 +60,9 @@ function padded(video: Buffer, size: number): Buffer {
   return Buffer.concat([video, free]);
 }
 
+/** Octets that content sniffing accepts and probing rejects. */
+const NOISE = Buffer.alloc(18_000, 0xa5);
+
 describe("the command line uploads videos, tells of them, and fetches them", needsFfmpeg, () => {
   const scope = createScope();
   let server: ServeProcess;
@@ -202,8 +205,8 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     const { json: copied } = await run("copy", `${url}/clip.mp4`, "--name", "Fetched", "--wait", "--json");
     assert.deepEqual([copied.meta.name, copied.readyToStream], ["Fetched", true]);
     // What fails is settled at once; a ladder waits for the encoder.
-    await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
-    const { json: failed } = await run("upload", "text.mp4", "--json");
+    await writeFile(join(data, "noise.mp4"), NOISE);
+    const { json: failed } = await run("upload", "noise.mp4", "--json");
     const deliveries = async () => (await run("webhook", "deliveries", "--json")).json as { id: string; video: string; status: string }[];
     let delivered;
     for (const start = performance.now(); delivered === undefined && performance.now() - start < 20_000; await new Promise((resolve) => void setTimeout(resolve, 100))) {
@@ -218,11 +221,13 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
 
   test("what cannot be is said, with what to do", async () => {
     await writeFile(join(data, "empty.mp4"), "");
-    assert.match((await refused("upload", "text.mp4", "--wait")).stderr, /cannot be played: .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/);
+    await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
+    assert.match((await refused("upload", "text.mp4")).stderr, /refuses the upload \(status 400\): The file is not a video: it is text\nfix: Upload a video or audio file\./);
+    assert.match((await refused("upload", "noise.mp4", "--wait")).stderr, /cannot be played: .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/);
     assert.match((await refused("upload", "empty.mp4")).stderr, /it is empty/);
     assert.match((await refused("upload", "absent.mp4")).stderr, /there is no such file/);
     assert.match((await refused("upload", "clip.mp4", "--resume", "http://127.0.0.1/x")).stderr, /it is no address of an upload/);
-    assert.match((await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`)).stderr, /refuses the upload \(status 404\)[^]*fix: Upload the file anew/);
+    assert.match((await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`)).stderr, /refuses the upload \(status 404\)[^]*fix: Upload the file again/);
     assert.match((await refused("delete", "webhook", "--yes")).stderr, /"webhook" is not the id of a video[^]*fix: `reelpost stream list`/);
     assert.match((await refused("get", "0".repeat(32))).stderr, /Not Found/);
     assert.match((await refused("delete", uid)).stderr, /fix: Say --yes\./);

@@ -151,9 +151,8 @@ describe("messages that are odd, broken or too large", () => {
 
   it("odd envelopes: an answer, not a crash", async () => {
     const raw = `${HEAD}\r\ntext`;
-    for (const query of ["from=%00&to=%0d%0a", `from=${"a".repeat(10_000)}@x&to=b@c`, "from=a&to=b", "from=%F0%9F%92%8C@x.example&to=%E5%9C%B0@x.example", "from=%zz&to=%"]) {
-      const { status } = await server.post(raw, query);
-      assert.ok(status === 200 || status === 400, `${query}: ${status}`);
-    }
+    const statuses: number[] = [];
+    for (const query of ["from=%00&to=%0d%0a", `from=${"a".repeat(10_000)}@x&to=b@c`, "from=a&to=b", "from=%F0%9F%92%8C@x.example&to=%E5%9C%B0@x.example", "from=%zz&to=%"]) statuses.push((await server.post(raw, query)).status);
+    assert.deepEqual(statuses, [200, 200, 200, 200, 200]);
   });
 });

@@ -4,7 +4,6 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { json, text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ServeServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { ask, createApi, formOf, servePlatform, TOKEN, type Api } from "./serve-client.ts";
@@ -113,8 +112,7 @@ describe("bad input to the API", { concurrency: true }, () => {
   test("a client that goes away in the middle of its upload", async () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
-    socket.write(`PUT /client/v4/accounts/${api.account}/${SCRIPT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: ${MULTIPART["content-type"]}\r\nContent-Length: 100000\r\n\r\n${metadata()}`);
-    await sleep(50);
+    await new Promise((resolve) => void socket.write(`PUT /client/v4/accounts/${api.account}/${SCRIPT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: ${MULTIPART["content-type"]}\r\nContent-Length: 100000\r\n\r\n${metadata()}`, resolve));
     socket.destroy();
     assert.deepEqual(await api.refused("get", `${SCRIPT}/settings`), [404, 10007]);
   });

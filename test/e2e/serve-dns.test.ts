@@ -117,6 +117,7 @@ test("the doctor tells what a domain lacks", async (t) => {
   const findings = async () => ((await api.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; status: string }[]).map(({ check, status }) => `${status} ${check}`);
   const before = await findings();
   for (const lacking of ["error Email Routing", "error MX mx1.us.example", "error SPF", "warning DMARC", "warning MTA-STS", "error address of mx1.us.example", "error MX of fwd.us.example", "error SPF at _spf.us.example"]) assert.ok(before.includes(lacking), `${lacking} is not among ${before.join("; ")}`);
+  for (const check of ["confinement of video programs", "users of worker processes"]) assert.ok(before.some((line) => line.endsWith(` ${check}`)), `${check} is not among ${before.join("; ")}`);
   await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
   for (const [type, name, content] of [["A", "mx1", "127.0.0.1"], ["TXT", "_spf", "v=spf1 ip4:192.0.2.0/24 -all"], ["MX", "fwd", "mx1.us.example"]]) await api.ok("post", `/zones/${us}/dns_records`, { body: { type, name, content, ttl: 60, ...(type === "MX" && { priority: 1 }) } });
   await api.ok("post", `/zones/${zone}/dns_records`, { body: { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject", ttl: 60 } });

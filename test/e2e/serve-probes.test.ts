@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ServeServer } from "../../src/server/index.ts";
+import { needsFfmpeg } from "../support/media.ts";
 import { createScope } from "./dev-bench.ts";
 import { ask, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
@@ -22,6 +23,16 @@ describe("what a server tells of itself", { concurrency: true }, () => {
       assert.deepEqual([(await get(path, { method: "HEAD" })).status, (await get(path, { method: "POST" })).status, (await get(`${path}?x=1`)).status], [200, 405, 200]);
     }
     assert.equal((await get("/healthz/")).status, 404);
+  });
+
+  test("reports the confinement in force at /readyz?verbose", needsFfmpeg, async () => {
+    const { status, body } = await get("/readyz?verbose");
+    assert.equal(status, 200);
+    const [first, video, workers, ...rest] = body.split("\n");
+    assert.deepEqual([first, rest], ["ready", [""]]);
+    // Which one depends on the machine; root is never the user.
+    assert.match(video!, process.getuid?.() === 0 ? /^confinement of video programs: [\w ]+, user [1-9]\d*, no network/ : /^confinement of video programs: [\w ]+, the server's user, /);
+    assert.match(workers!, /^users of worker processes: (one per account|.*for all accounts \(warning\))$/);
   });
 
   test("on its front page, where everything is", async () => {
@@ -54,6 +65,9 @@ describe("what a server tells of itself", { concurrency: true }, () => {
 
   test("numbers to this machine only, or to who has their token", async (t) => {
     assert.equal((await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status, 403, "a proxy on this machine brings others here");
+    for (const name of ["forwarded", "via", "x-real-ip"]) assert.equal((await get("/metrics", { headers: { [name]: "203.0.113.9" } })).status, 403, name);
+    assert.equal((await get("/metrics", { host: "rebound.example" })).status, 403, "a page of a rebound host name");
+    assert.equal((await get("/metrics", { host: "localhost:8787" })).status, 200);
     const guarded = await servePlatform(t, { env: { REELPOST_HTTP_METRICS_TOKEN: "scrape-me" } });
     const statuses = await Promise.all([{}, { authorization: "Bearer wrong-one" }, { authorization: `Bearer ${TOKEN}` }, { authorization: "Bearer scrape-me" }].map(async (sent) => (await ask(guarded, "/metrics", { headers: sent as Record<string, string> })).status));
     assert.deepEqual(statuses, [403, 403, 403, 200]);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { clip, needsFfmpeg } from "../support/media.ts";
@@ -35,6 +36,12 @@ test("a disk that is full while a broadcast is recorded: it is told, the broadca
   const video = await server.recording(show);
   const runs = await readRuns(video.playback.hls, 2);
   assert.ok(runs.length === 1 && video.duration > 2, JSON.stringify([video.duration, runs]));
+  const playlist = await playlistOf(show);
+  assert.match(playlist, /#EXT-X-ENDLIST/);
+  const seconds = [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, one]) => sum + Number(one), 0);
+  assert.ok(Math.abs(seconds - video.duration) < 0.1, `the playlist has ${seconds} s, the video ${video.duration} s`);
+  const folder = join(small.folder, "objects", "stream", video.uid, "live", "source");
+  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith(".m4s")).length, playlist.split("#EXTINF").length - 1);
   assert.deepEqual((await server.history(show)).filter((word) => word === "ERR_STORAGE_QUOTA_EXHAUSTED").length, 1);
 
   // With room again everything is recorded.

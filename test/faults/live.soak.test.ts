@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { push, rtmp } from "./live/publishers.ts";
-import { readRuns, type RecordedTrack } from "./live/recorded.ts";
-import { startLiveServer, type Input } from "./live/server.ts";
+import { readRuns } from "./live/recorded.ts";
+import { startLiveServer } from "./live/server.ts";
+import { driftOf, ms, sampleProcess, slope, watch } from "./live/soak.ts";
 import { until } from "./stream/server.ts";
-import { get } from "./stream/viewer.ts";
 
 const MINUTES = Number(process.env["REELPOST_SOAK_MINUTES"] ?? 30);
 const VIEWERS = 5;
 /** Seconds of each minute that its publisher is there. */
 const PUBLISHED = 55;
-const SAMPLE_MS = 2000;
 /** What the first broadcasts leave for good: code that was compiled, caches that are filled. */
 const WARM_MINUTES = Math.min(5, MINUTES / 3);
 /** KiB a minute. */
@@ -25,13 +23,10 @@ test(`a broadcast of ${MINUTES} minutes whose publisher comes anew every minute:
   const server = await startLiveServer(t);
   const show = await server.input("soak", { timeoutSeconds: 30 });
   const file = await clip({ seconds: PUBLISHED + 5, fps: "25", keyframeSeconds: 2, size: "480x270" });
-  const sampled: { minute: number; kib: number }[] = [];
   const began = performance.now();
   const minute = () => (performance.now() - began) / 60_000;
   const over = new AbortController();
-  const sampling = (async () => {
-    for (; !over.signal.aborted; await sleep(SAMPLE_MS)) sampled.push({ minute: minute(), kib: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.child.pid}/status`, "utf8"))![1]) });
-  })();
+  const sampling = sampleProcess(server.child.pid!, over.signal);
   const watching = Array.from({ length: VIEWERS }, () => watch(show, over.signal));
   for (let i = 0; i < MINUTES; i++) {
     const publisher = push(t, file, rtmp(show));
@@ -41,14 +36,12 @@ test(`a broadcast of ${MINUTES} minutes whose publisher comes anew every minute:
     await until(async () => ["reconnecting", "client_disconnect"].includes((await server.state(show))!), "it is off");
   }
   over.abort();
-  await sampling;
+  const sampled = await sampling;
   const watched = await Promise.all(watching);
   await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
   const runs = await readRuns((await server.recording(show)).playback.hls);
-  const drifts = runs.flatMap((tracks) => tracks.slice(0, -1).map((pictures) => Math.abs(strayed(pictures, 1 / 25) - strayed(tracks.at(-1)!, 1024 / 48_000))));
-  const firsts = runs.map((tracks) => Math.abs(tracks[0]!.first - tracks.at(-1)!.first));
-  const ends = runs.map((tracks) => Math.abs(tracks[0]!.last - tracks.at(-1)!.last));
-  const growth = slope(sampled.filter(({ minute }) => minute > WARM_MINUTES));
+  const { drifts, firsts, ends } = driftOf(runs, { video: 1 / 25, audio: 1024 / 48_000 });
+  const growth = slope(sampled.filter(({ minute }) => minute > WARM_MINUTES).map(({ minute, kib }) => ({ minute, value: kib })));
   t.diagnostic(JSON.stringify({
     minutes: minute().toFixed(1), runs: runs.length, segments: watched.map(({ segments }) => segments), mistakes: watched.map(({ mistakes }) => mistakes), kib: [sampled[0]!.kib, Math.max(...sampled.map(({ kib }) => kib)), sampled.at(-1)!.kib],
     growthKibPerMinute: Math.round(growth), driftMs: ms(drifts), firstsApartMs: ms(firsts), endsApartMs: ms(ends),
@@ -60,39 +53,3 @@ test(`a broadcast of ${MINUTES} minutes whose publisher comes anew every minute:
   assert.ok(watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0), JSON.stringify(watched));
   assert.ok(!server.log().includes('"level":50'), server.log().slice(-3000));
 });
-
-/** Seconds by which the last packet is not where it belongs by their number. */
-const strayed = ({ packets, first, lastBegins }: RecordedTrack, each: number): number => lastBegins - first - (packets - 1) * each;
-
-const ms = (seconds: number[]): number => Math.round(Math.max(...seconds) * 1e5) / 100;
-
-/** Asks as a player does: for the list every second, and for every segment once. */
-async function watch(show: Input, over: AbortSignal): Promise<{ segments: number; mistakes: number }> {
-  const seen = new Set<string>();
-  let mistakes = 0;
-  for (; !over.aborted; await sleep(1000)) {
-    const master = await get(show.playback.hls);
-    // Nothing is on yet.
-    if (master.status !== 200) continue;
-    for (const rendition of linesOf(master.body)) {
-      const at = new URL(rendition, show.playback.hls);
-      const list = await get(at.href);
-      if (list.status !== 200) mistakes++;
-      for (const segment of linesOf(list.body)) {
-        if (!segment.includes(".m4s") || seen.has(segment)) continue;
-        seen.add(segment);
-        if ((await get(new URL(segment, at).href)).status !== 200) mistakes++;
-      }
-    }
-  }
-  return { segments: seen.size, mistakes };
-}
-
-const linesOf = (playlist: Buffer): string[] => playlist.toString().split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-
-/** Of the line that is nearest to all of them. */
-function slope(points: readonly { minute: number; kib: number }[]): number {
-  const mean = (of: (point: (typeof points)[number]) => number) => points.reduce((sum, point) => sum + of(point), 0) / points.length;
-  const [x, y] = [mean(({ minute }) => minute), mean(({ kib }) => kib)];
-  return points.reduce((sum, { minute, kib }) => sum + (minute - x) * (kib - y), 0) / points.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0);
-}

@@ -113,7 +113,7 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
       await world.rule(domain, "forward", `bob@${domain}`);
       modes.set(domain, mode);
       await until(async () => expected.test(await timed(send(domain, `${domain}@routed.example`))) || undefined, "the refusal", FORGOTTEN_MS);
-      assert.deepEqual(await world.api.refused("post", "email/routing/addresses", { body: { email: `carol@${domain}` } }), [400, 10002]);
+      assert.deepEqual(await world.api.refused("post", "email/routing/addresses", { body: { email: `carol@${domain}` } }), [422, 2910]);
     });
   }
 

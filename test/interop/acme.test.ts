@@ -172,8 +172,9 @@ withPebble(() => {
       assert.ok(Number(row!["next_at"]) <= parts.clock.now() + 60_000);
     });
 
-    test("an ACME server that finds half of the nonces bad, remembers proofs and has a long chain is as good", async (t) => {
-      const parts = await world(t, engine, { env: { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "50", PEBBLE_AUTHZREUSE: "100", PEBBLE_CHAIN_LENGTH: "3" } });
+    // At 20 %, eleven rejections in a row, the client's limit, are too rare to fail the test.
+    test("a certificate is obtained from an ACME server that rejects nonces, reuses authorizations and has a long chain", async (t) => {
+      const parts = await world(t, engine, { env: { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "20", PEBBLE_AUTHZREUSE: "100", PEBBLE_CHAIN_LENGTH: "3" } });
       const names = [["mx.example.com"]];
       const certificates = await certificatesOf(parts, names);
       certificates.start();

@@ -106,13 +106,15 @@ describe("cloudflare SDK: live inputs", () => {
     await assert.rejects(live.outputs.update(made.uid, { account_id, live_input_identifier: input.uid, enabled: true }), failsWith(404, 10003));
   });
 
-  it("whoever comes before the first broadcast is told so", async () => {
-    const { uid } = await client.stream.liveInputs.create({ account_id });
-    for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "thumbnails/thumbnail.jpg"]) {
+  it("answers 204 for manifests and 404 for thumbnails before the first broadcast", async () => {
+    const { uid } = await client.stream.liveInputs.create({ account_id, recording: { mode: "automatic" } });
+    for (const path of ["manifest/video.m3u8", "manifest/video.mpd"]) {
       const early = await fetch(`${platform.url}/${uid}/${path}`);
-      assert.equal(early.status, 404);
-      assert.match(await early.text(), /Nothing has been broadcast to this live input yet/);
+      assert.deepEqual([early.status, await early.text()], [204, ""]);
     }
+    const thumbnail = await fetch(`${platform.url}/${uid}/thumbnails/thumbnail.jpg`);
+    assert.equal(thumbnail.status, 404);
+    assert.match(await thumbnail.text(), /Nothing has been broadcast to this live input yet/);
     await client.stream.liveInputs.delete(uid!, { account_id });
   });
 

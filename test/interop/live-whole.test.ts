@@ -76,6 +76,7 @@ const PAGE = `<!doctype html><video muted autoplay playsinline></video><script s
     peer.addEventListener("track", ({ track }) => stream.addTrack(track));
     await exchange(url, peer);
     video.srcObject = stream;
+    video.peer = peer;
     await video.play();
     await until("playing", () => video.currentTime > 2);
     return { kinds: stream.getTracks().map(({ kind }) => kind).sort(), width: video.videoWidth };
@@ -123,7 +124,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       assert.ok(Date.now() - began < 60_000, `${what} did not come to pass: ${platform.server.log().slice(-3000)}`);
     }
   }
-  const onAir = (of: ShownInput) => until(async () => (await fetch(of.playback.hls)).ok, "a broadcast that can be played");
+  const onAir = (of: ShownInput) => until(async () => (await fetch(of.playback.hls)).status === 200, "a playable broadcast");
   const recordings = (uid: string) => platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${uid}/videos`);
   async function inPage<Result>(expression: string): Promise<Result> {
     const { page, problems } = await openPage(browser, site);
@@ -175,14 +176,53 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     }
 
     await publisher.stop();
-    const over = await until(async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"), "a recording that is ready");
+    const over = await until(async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"), "a ready recording");
     assert.equal(over.uid, running!.uid);
+    // Requested immediately, while the recording is still being merged into one file.
+    const downloads = `/accounts/${platform.account}/stream/${over.uid}/downloads`;
+    assert.equal((await platform.ask<{ default: { status: string } }>(downloads, { method: "POST" })).default.status, "inprogress");
+    const download = await until(async () => {
+      const { default: file } = await platform.ask<{ default: { status: string; url: string } }>(downloads);
+      return file.status === "ready" && file.url;
+    }, "a download");
+    assert.equal((await fetch(download)).status, 200);
     assert.ok(over.duration > 4, `${over.duration} s`);
     const { stdout, stderr: said } = await probe(over.playback.hls);
     assert.equal(said, "");
     const streams = (JSON.parse(stdout) as { streams: { codec_type: string; nb_read_packets: string }[] }).streams;
     const pictures = streams.filter(({ codec_type: type }) => type === "video").map(({ nb_read_packets: count }) => Number(count));
     assert.ok(pictures.some((count) => Math.abs(count - over.duration * 25) < 15), `${pictures.join(" ")} pictures of ${over.duration} s`);
+  });
+
+  it("applies requireSignedURLs and allowedOrigins of an input immediately to HLS, DASH, thumbnails and WHEP", { timeout: 110_000 }, async () => {
+    const show = await input();
+    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+    await onAir(show);
+    const [{ uid: video }] = (await recordings(show.uid)) as [ShownVideo];
+    const { page } = await openPage(browser, site);
+    await page.evaluate(`whep(${JSON.stringify(show.webRTCPlayback.url)}).then(() => {})`);
+    const playlist = await (await fetch(show.playback.hls)).text();
+    const media = new URL(/^source\.m3u8\S*$/m.exec(playlist)![0], show.playback.hls);
+    const segment = await until(async () => /^\S+\/\d+\.m4s\S*$/m.exec(await (await fetch(media)).text())?.[0], "a segment");
+    const urls = [show.uid, video].flatMap((id) => ["manifest/video.m3u8", "manifest/video.mpd", "thumbnails/thumbnail.jpg"].map((path) => `${platform.url}/${id}/${path}`));
+    const statuses = () => Promise.all([...urls, media, new URL(segment, media)].map(async (url) => (await fetch(url)).status));
+    const set = (recording: object) => platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}`, { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ recording }) });
+    const all = (status: number) => Array.from({ length: urls.length + 2 }, () => status);
+    assert.deepEqual(await statuses(), all(200));
+    await set({ requireSignedURLs: true });
+    assert.deepEqual(await statuses(), all(401));
+    assert.match(await inPage<string>(`whep(${JSON.stringify(show.webRTCPlayback.url)}).catch(String)`), /401/);
+    await page.evaluate(`until("the end of the connection", () => ["disconnected", "failed", "closed"].includes(video.peer.connectionState))`);
+    await page.context().close();
+    await set({ requireSignedURLs: false, allowedOrigins: ["elsewhere.example"] });
+    const embedded = await Promise.all(urls.map(async (url) => (await fetch(url, { headers: { origin: "https://evil.example" } })).status));
+    assert.deepEqual(embedded, urls.map(() => 403));
+    await set({ allowedOrigins: [] });
+    assert.deepEqual(await statuses(), all(200));
+    await set({ requireSignedURLs: true });
+    await publisher.stop();
+    const over = await until(async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"), "a ready recording");
+    assert.equal(over.requireSignedURLs, true);
   });
 
   for (const [name, target] of [
@@ -196,9 +236,23 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       const seen = await inPage<{ problems: string[]; width: number }>(`live(${JSON.stringify(show.playback.hls)})`);
       assert.deepEqual(seen.problems, []);
       await publisher.stop();
-      await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a recording that is ready");
+      await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
     });
   }
+
+  it("hls.js plays a live 360p HEVC broadcast in a browser without HEVC", { timeout: 110_000 }, async () => {
+    const show = await input();
+    const { url, streamId, passphrase } = show.srt;
+    const hevc = ["-c:v", "libx265", "-preset", "ultrafast", "-tune", "zerolatency", "-x265-params", "log-level=none:keyint=50", "-pix_fmt", "yuv420p", "-b:v", "600k", "-c:a", "aac", "-b:a", "64k"];
+    const publisher = push(...hevc, "-f", "mpegts", `${url}?streamid=${streamId}&passphrase=${passphrase}`);
+    await onAir(show);
+    const seen = await inPage<{ problems: string[]; levels: number[]; width: number }>(`live(${JSON.stringify(show.playback.hls)})`);
+    assert.deepEqual([seen.problems, seen.levels, seen.width], [[], [360], 640]);
+    const playlist = await (await fetch(show.playback.hls)).text();
+    assert.match(playlist, /CODECS="hvc1[^\n]*RESOLUTION=640x360|RESOLUTION=640x360[^\n]*CODECS="hvc1/);
+    await publisher.stop();
+    await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
+  });
 
   it("WHIP: from one page to another by WHEP, and to everybody by HLS", { timeout: 110_000 }, async () => {
     const show = await input();
@@ -211,7 +265,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     assert.deepEqual(seen.problems, []);
     assert.equal(await page.evaluate("unpublish()"), 200);
     await page.context().close();
-    await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a recording that is ready");
+    await until(async () => (await recordings(show.uid))[0]?.status.state === "ready", "a ready recording");
   });
 
   it("a wrong key, a second publisher and a key that is rotated meanwhile", { timeout: 110_000 }, async () => {
@@ -222,7 +276,9 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     assert.notEqual(await stranger.ended, 0);
     const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
     await until(async () => (await shown(show.uid)).status === "connected", "a broadcast");
-    assert.equal((await fetch(show.playback.hls)).status, 404);
+    const unrecorded = await fetch(show.playback.hls);
+    assert.equal(unrecorded.status, 404);
+    assert.match(await unrecorded.text(), /Recording is off.*\n.*recording\.mode/);
     const second = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
     assert.notEqual(await second.ended, 0);
     assert.equal((await shown(show.uid)).status, "connected");

@@ -99,7 +99,7 @@ describe("uploads from a browser, through the whole server", { skip: needsFfmpeg
     const refused: string[] = [];
     page.on("response", (response) => void (response.status() >= 400 && refused.push(`${response.request().method()} ${response.status()} ${response.url()}`)));
     await page.setInputFiles("input", path);
-    await page.getByText("Your video has arrived").waitFor();
+    await page.getByText(/Your video is (being processed|ready)/).waitFor();
     await platform.playable(uid);
     await page.getByText("Watch it").click();
     await page.waitForURL(`http://customer-*.videos.localhost:*/${uid}/watch`);

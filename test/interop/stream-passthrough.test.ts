@@ -83,3 +83,86 @@ for (const [what, switches] of [["from its first to its last picture", false], [
     if (!switches) assert.ok(played.frames >= 298 && played.frames <= 300, `${played.frames} pictures`);
   });
 }
+
+const DASH_PLAYERS = {
+  "shaka-player": {
+    // Switches to the ladder, which has other segment boundaries, and back.
+    steps: [["source", 320], ["90p", 160], ["source", 320]],
+    script: "shaka-player/dist/shaka-player.compiled.js",
+    page: `async function load(url) {
+      shaka.polyfill.installAll();
+      const player = (window.player = new shaka.Player());
+      player.addEventListener("error", (event) => problems.push("shaka " + event.detail.code));
+      player.configure({ abr: { enabled: false } });
+      await player.attach(video);
+      await player.load(url);
+    }
+    const offered = () => [...new Set(player.getVariantTracks().map(({ originalVideoId }) => originalVideoId))];
+    const choose = (id) => player.selectVariantTrack(player.getVariantTracks().find(({ originalVideoId }) => originalVideoId === id), true);`,
+  },
+  "dash.js": {
+    steps: [["source", 320]],
+    script: "dashjs/dist/modern/umd/dash.all.debug.js",
+    page: `async function load(url) {
+      const player = (window.player = dashjs.MediaPlayer().create());
+      player.updateSettings({ debug: { logLevel: dashjs.Debug.LOG_LEVEL_NONE }, streaming: { abr: { autoSwitchBitrate: { video: false } } } });
+      player.on("error", (event) => problems.push("dash.js " + JSON.stringify(event.error?.message ?? event)));
+      const ready = new Promise((resolve) => player.on("streamInitialized", resolve));
+      player.initialize(video, url, false);
+      await ready;
+    }
+    const offered = () => player.getRepresentationsByType("video").map(({ id }) => id);
+    const choose = (id) => player.setRepresentationForTypeById("video", id, true);`,
+  },
+} as const;
+
+const DASH_PAGE = `<!doctype html><video muted></video><script src="/player.js"></script><script>
+  const video = document.querySelector("video");
+  const problems = [];
+  const until = async (what, met) => {
+    for (const began = Date.now(); !met(); ) {
+      if (Date.now() - began > 50000) throw new Error(what + " did not come to pass; at " + video.currentTime + " s, " + JSON.stringify(problems));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  async function play(url, steps) {
+    await load(url);
+    const widths = [];
+    // Slow playback gives a busy machine enough time.
+    video.playbackRate = 0.2;
+    await video.play();
+    for (const [id, width] of steps) {
+      choose(id);
+      const begun = video.currentTime;
+      await until(id, () => video.videoWidth === width && video.currentTime > begun + 0.1);
+      widths.push(video.videoWidth);
+    }
+    video.playbackRate = 2;
+    await until("the end", () => video.ended);
+    return { problems, widths, offered: offered(), at: video.currentTime, corrupted: video.getVideoPlaybackQuality().corruptedVideoFrames };
+  }
+`;
+
+for (const [name, { script, steps, page: code }] of Object.entries(DASH_PLAYERS)) {
+  test(`${name} plays the source in DASH, in the order ${steps.map(([id]) => id).join(", ")}`, { skip: needsFfmpeg.skip || withoutChromium(), timeout: 110_000 }, async (t) => {
+    const ends: (() => Promise<void>)[] = [];
+    t.after(async () => {
+      for (const end of ends.toReversed()) await end();
+    });
+    const scope = { after: (end: () => Promise<void>) => void ends.push(end) };
+    const objects = await emptyObjects(scope);
+    // Key frames every 5 s; ladder segments last 4.004 s.
+    await objects.put("stream/x/source", await readFile(await clip({ ...RECIPE, keyframeSeconds: 5 })));
+    const plain = ntscModel({ editLists: true });
+    const model = { ...plain, video: { ...plain.video!, passthrough: true }, audio: { ...plain.audio!, passthrough: true } };
+    const { origin } = await serveVideo(scope, { tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) }, video: { sourceKey: "stream/x/source" }, model });
+    const browser = await openBrowser(scope);
+    const site = await openSite(scope, { "/": { type: "text/html", body: `${DASH_PAGE}${code}</script>` }, "/player.js": { type: "text/javascript", file: clientFile(script) } });
+    const { page, problems } = await openPage(browser, site);
+    const played = (await page.evaluate(`play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.mpd`)}, ${JSON.stringify(steps)})`)) as { problems: string[]; widths: number[]; offered: string[]; at: number; corrupted: number };
+    assert.deepEqual([played.problems, problems, played.corrupted], [[], [], 0]);
+    assert.deepEqual(played.offered.toSorted(), ["180p", "90p", "source"]);
+    assert.deepEqual(played.widths, steps.map(([, width]) => width));
+    assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
+  });
+}

@@ -44,8 +44,10 @@ describe("wrangler email sending, each step on the one before", () => {
       "--subject", "Grüße", "--text", "Hi", "--html", "<p>Hi</p>", "--header", "X-Edition: 7", "--attachment", "table.csv",
     );
     assert.match(sent, /Delivered to: ada@example\.net, bob@example\.net, cc@example\.net, bcc@example\.net/);
-    const [mail] = sink.mails.splice(0);
-    assert.deepEqual(mail!.to, ["ada@example.net", "bob@example.net", "cc@example.net", "bcc@example.net"]);
+    // Each recipient has its own return path, and so its own transaction.
+    const mails = sink.mails.splice(0);
+    assert.deepEqual(mails.map(({ to }) => to), [["ada@example.net"], ["bob@example.net"], ["cc@example.net"], ["bcc@example.net"]]);
+    const [mail] = mails;
     const raw = mail!.raw.replaceAll(/\r\n[ \t]+/g, " ");
     for (const field of [/^From: "?The News"? <news@example\.com>\r$/m, /^Reply-To: "?Desk"? <desk@example\.com>\r$/m, /^Subject: =\?utf-8\?/im, /^X-Edition: 7\r$/m, /^Content-Type: text\/csv.*table\.csv/m]) assert.match(raw, field);
     assert.doesNotMatch(raw, /bcc@example\.net/);

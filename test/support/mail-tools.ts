@@ -42,15 +42,15 @@ export interface PostfixSink {
   messages(): Promise<string[]>;
 }
 
-/** Postfix's smtp-sink, which takes everything. `dump`: whether to write down what it takes. */
-export async function startPostfixSink(t: Scope, { dump = true } = {}): Promise<PostfixSink> {
+/** Postfix's smtp-sink, which takes everything. `dump`: whether to write down what it takes. `eightBitMime`: whether it announces 8BITMIME. */
+export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = true } = {}): Promise<PostfixSink> {
   const folder = join(await temporaryFolder(t, "smtp-sink"), "dump");
   await mkdir(folder);
   // Started by root it wants to be somebody else.
   const asRoot = process.getuid?.() === 0;
   if (asRoot) for (const path of [join(folder, ".."), folder]) await chmod(path, 0o777);
   const port = await freePort();
-  const child = spawn(pathOf("smtp-sink")!, [...(asRoot ? ["-u", "nobody"] : []), ...(dump ? ["-d", join(folder, "m.")] : []), `127.0.0.1:${port}`, "100"], { stdio: "ignore" });
+  const child = spawn(pathOf("smtp-sink")!, [...(asRoot ? ["-u", "nobody"] : []), ...(eightBitMime ? [] : ["-8"]), ...(dump ? ["-d", join(folder, "m.")] : []), `127.0.0.1:${port}`, "100"], { stdio: "ignore" });
   const ended = new Promise((resolve) => child.once("close", resolve));
   t.after(async () => {
     child.kill("SIGKILL");

@@ -69,7 +69,7 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
       assert.equal(video.status.state, "ready", JSON.stringify(video.status));
       return video as Recorded;
     },
-    onAir: (input) => until(async () => (await fetch(input.playback.hls)).ok, "it is on air"),
+    onAir: (input) => until(async () => (await fetch(input.playback.hls)).status === 200, "it is on air"),
   };
   return live;
 }

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { push, rtmp, srt } from "../faults/live/publishers.ts";
+import { startLiveServer } from "../faults/live/server.ts";
+import { checkLowLatencyHls } from "../support/hls-checker.ts";
+import { clip, needsFfmpeg } from "../support/media.ts";
+
+const SECONDS = 14;
+const lowLatency = (manifest: string) => `${manifest}?protocol=llhls`;
+
+describe("low-latency HLS conforms to rfc8216bis", needsFfmpeg, () => {
+  for (const [name, { target, options, frameRate }] of Object.entries({
+    "RTMP with B-frames at 30 fps, 44.1 kHz audio": { target: rtmp, frameRate: 30, options: { fps: "30", video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2", "-b:v", "400k"], audio: ["-ar", "44100", "-c:a", "aac", "-b:a", "96k"] } },
+    "SRT at 29.97 fps, 48 kHz audio": { target: srt, frameRate: 29.97, options: { fps: "30000/1001", video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "0"], audio: ["-ar", "48000", "-c:a", "aac"] } },
+  })) {
+    test(name, { timeout: 110_000 }, async (t) => {
+      const server = await startLiveServer(t);
+      const input = await server.input("checked");
+      push(t, await clip({ seconds: SECONDS + 25, keyframeSeconds: 2, size: "480x270", ...options }), target(input));
+      await server.onAir(input);
+      const end = new AbortController();
+      const checking = checkLowLatencyHls(lowLatency(input.playback.hls), end.signal);
+      await sleep(SECONDS * 1000);
+      end.abort();
+      const { findings, variants, ...counts } = await checking;
+      t.diagnostic(JSON.stringify({ ...counts, variants }));
+      assert.deepEqual(findings, []);
+      assert.ok(counts.segments >= 9 && counts.hints >= 60, JSON.stringify(counts));
+      for (const variant of variants) assert.equal(variant.frameRate, frameRate);
+    });
+  }
+});

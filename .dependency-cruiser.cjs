@@ -37,7 +37,7 @@ module.exports = {
     { name: "no-circles", severity: "error", from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } } },
     { name: "not-to-unresolvable", severity: "error", from: { pathNot: "^src/workers/runtime/inside/" }, to: { couldNotResolve: true } },
     { name: "no-dev-dependency-at-run-time", severity: "error", from: { path: "^src/", pathNot: "(\\.test\\.ts|\\.testing\\.ts|\\.conformance\\.ts|/inside/.*)$" }, to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] } },
-    { name: "source-not-to-tests", severity: "error", from: { path: "^src/", pathNot: "(\\.test|\\.testing|\\.conformance)\\.ts$" }, to: { path: "^(test|bench|scripts)/" } },
+    { name: "source-not-to-tests", severity: "error", from: { path: "^src/", pathNot: "(\\.test|\\.testing|\\.conformance)\\.ts$" }, to: { path: "^(test|bench|drills|scripts)/" } },
   ],
   options: { parser: "swc", enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] }, tsPreCompilationDeps: true, doNotFollow: { path: "node_modules" }, exclude: { path: "^(bench/peers|test/clients)" } },
 };

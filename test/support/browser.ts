@@ -26,7 +26,8 @@ export async function openPage(browser: Browser, url?: string): Promise<{ page: 
   const problems: string[] = [];
   page.on("pageerror", (err) => problems.push(String(err)));
   page.on("console", (message) => {
-    if (message.type() === "error") problems.push(message.text());
+    // A failed request names its URL only in the location.
+    if (message.type() === "error") problems.push([message.text(), message.location().url].filter(Boolean).join(" at "));
   });
   if (url !== undefined) await page.goto(url);
   return { page, problems };
